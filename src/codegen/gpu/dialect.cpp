@@ -112,7 +112,6 @@ constexpr Dialect kCuda{
     .broadcast = "__shfl_sync(0xffffffffu, {0}, 0)",
     .shuffle_xor = "__shfl_xor_sync(0xffffffffu, {0}, {1})",
     .ballot = "__ballot_sync(0xffffffffu, {0})",
-    .lowest_bit = "(__ffs((int){0}) - 1)",
     .count_bits = "__popc({0})",
     .atomic_add = "atomicAdd({0}, {1})",
     .dot_bytes = "__dp4a({0}, {1}, {2})",

@@ -29,8 +29,8 @@ struct Dialect {
   // The value of {0} on the lane {1} further up (only sense below 32 - {1}); that of lane 0; that of the lane whose
   // number differs from the own one in bit {1}.
   std::string_view shuffle_down, broadcast, shuffle_xor;
-  // The bits of lanes on which {0} is true; the number of the lowest bit of {0}, which is not 0; how many bits are 1.
-  std::string_view ballot, lowest_bit, count_bits;
+  // The bits of lanes on which {0} is true; how many bits of {0} are set.
+  std::string_view ballot, count_bits;
   std::string_view atomic_add;     // adds {1} to the int at {0}, which other threads may add to as well
   std::string_view dot_bytes;      // {2} plus the products of the four signed bytes of {0} and of {1}
   std::string_view thread, block;  // number of the thread in its block, and of the block

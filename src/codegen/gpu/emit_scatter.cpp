@@ -1,6 +1,6 @@
-// A warp has 32 items and owns some of the places: it looks at the places of 128 iterations at a time and does those
-// that are its own, in order. What iterations read is read for several at once, as only the element that they change
-// has an order; that stays in a register while its place does not change.
+// A warp has 32 items and owns some of the places: it looks at the places of 256 iterations at a time and does those
+// that are its own, in order. They wait until there are several: what these read is read at once, as only the element
+// that they change has an order. It stays in a register while its place does not change.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using loop::Op;
 
 namespace {
 
-constexpr int kChunks = 4;  // of 32 iterations, whose places are read at once
+constexpr int kChunks = 8;  // of 32 iterations, whose places are read at once
 constexpr int kAtOnce = 8;  // iterations whose operands are read at once
 
 }  // namespace
@@ -46,32 +46,43 @@ void Emitter::scatter() {
     line(fmt::format("{} to = -1;", int_name(s.store->offset)));
     line(fmt::format("{} stored;", element));
   }
+  line(fmt::format("{}{} waiting_of[{}][{}];", d.shared, index, s_.threads / kWarp, kAtOnce + kChunks * kWarp));
+  line(fmt::format("{}* const waiting = waiting_of[{} / 32];", index, d.thread));
+  line("int count = 0;");
   open(fmt::format("for ({0} base = 0; base < {1}; base += {2}) {{", index, n, kChunks * kWarp));
   const std::vector<std::string> names = names_;
-  line(fmt::format("unsigned mine[{}];", kChunks));
+  line(fmt::format("bool is_own[{}];", kChunks));
   line(d.unroll);
   open(fmt::format("for (int chunk = 0; chunk < {}; ++chunk) {{", kChunks));
   line(fmt::format("const {} at = base + chunk * 32 + lane;", index));
   line(fmt::format("const {0} {1} = at < {2} ? at : {2} - 1;", index, i, n));
   print_for(pointers(s.loop->body), s.place);
-  line(fmt::format("mine[chunk] = {};",
-                   fmt::format(fmt::runtime(d.ballot),
-                               fmt::format("at < {} && ((int){} & {}) == owner", n, ref(s.place), s_.owners - 1))));
+  line(fmt::format("is_own[chunk] = at < {} && ((int){} & {}) == owner;", n, ref(s.place), s_.owners - 1));
   close();
   names_ = names;
+  line(d.unroll);
   open(fmt::format("for (int chunk = 0; chunk < {}; ++chunk) {{", kChunks));
-  line("unsigned left = mine[0];");
-  for (int c = 1; c < kChunks; ++c)
-    line(fmt::format("if (chunk == {0}) left = mine[{0}];", c));
-  open("while (left != 0) {");
+  line(fmt::format("const unsigned mine = {};", fmt::format(fmt::runtime(d.ballot), "is_own[chunk]")));
+  line(fmt::format("if (is_own[chunk]) waiting[count + {}] = base + chunk * 32 + lane;",
+                   fmt::format(fmt::runtime(d.count_bits), "mine & ((1u << lane) - 1)")));
+  line(fmt::format("count += {};", fmt::format(fmt::runtime(d.count_bits), "mine")));
+  close();
+  line(d.warp_barrier);
+  line("int done = 0;");
+  open(fmt::format("for (; done + {0} <= count || (base + {1} >= {2} && done < count); done += {0}) {{", kAtOnce,
+                   kChunks * kWarp, n));
   iterations(s);
   close();
-  close();
+  // Those that are left wait in front.
+  line(fmt::format("const {} rest = lane < count - done ? waiting[done + lane] : 0;", index));
+  line(d.warp_barrier);
+  line("if (lane < count - done) waiting[lane] = rest;");
+  line("count = count > done ? count - done : 0;");
   close();
   if (s.old != loop::kNoValue) line(fmt::format("if (to >= 0 && own < items) b{}[to] = stored;", s.store->id));
 }
 
-// Those of `left`, at most kAtOnce.
+// Those that wait, from `done` on, at most kAtOnce.
 void Emitter::iterations(const Scatter& s) {
   const Dialect& d = helpers_.dialect();
   const std::string i = fmt::format("i{}", s.loop->axis), index = integer(ranges_.of(s.loop->extent).high);
@@ -97,13 +108,10 @@ void Emitter::iterations(const Scatter& s) {
 
   for (size_t o = 0; o < operands.size(); ++o)
     line(fmt::format("{} operand{}[{}];", type_of(operands[o]), o, kAtOnce));
-  line("int count = 0;");
   line(d.unroll);
   open(fmt::format("for (int e = 0; e < {}; ++e)", kAtOnce));
-  open("if (left != 0) {");
-  line(fmt::format("const {} {} = base + chunk * 32 + {};", index, i, fmt::format(fmt::runtime(d.lowest_bit), "left")));
-  line("left &= left - 1;");
-  line("++count;");
+  open("if (done + e < count) {");
+  line(fmt::format("const {} {} = waiting[done + e];", index, i));
   for (size_t o = 0; o < operands.size(); ++o) {
     print_for(pointers(s.loop->body), operands[o]);
     line(fmt::format("operand{}[e] = {};", o, ref(operands[o])));
@@ -114,7 +122,7 @@ void Emitter::iterations(const Scatter& s) {
 
   line(d.unroll);
   open(fmt::format("for (int e = 0; e < {}; ++e)", kAtOnce));
-  open("if (e < count) {");
+  open("if (done + e < count) {");
   for (size_t o = 0; o < operands.size(); ++o)
     names_[operands[o]] = fmt::format("operand{}[e]", o);
   if (s.old == loop::kNoValue) {

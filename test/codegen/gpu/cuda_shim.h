@@ -403,7 +403,6 @@ inline To bits(From x) {
 #define __shfl_xor_sync(mask, x, bit) shim::shuffle(x, shim::machine().current % 32 ^ (bit), __LINE__)
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __ffs(int x) { return __builtin_ffs(x); }
 inline void __threadfence() {}
 inline int atomicCAS(int* p, int expected, int value) {
   int old = *p;
