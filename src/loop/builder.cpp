@@ -32,7 +32,7 @@ Builder::V Builder::number(DType type, double x) {
 }
 
 Builder::V Builder::emit(Inst inst) {
-  // Loads are not shared: a store to the same buffer may come between.
+  // Loads are not reused: a store to the same buffer may come in between.
   Key key{inst.op, inst.type, inst.from, inst.args[0], inst.args[1], inst.args[2], inst.imm};
   bool pure = inst.op != Op::Load;
   if (pure)
@@ -48,7 +48,7 @@ Builder::V Builder::emit(Inst inst) {
 }
 
 Builder::V Builder::same(const Inst& inst, V a, V b, V c) {
-  // `binary` folds, so it must see arithmetic of two operands.
+  // Arithmetic on two operands goes through `binary`, which folds x + 0 and x * 1.
   bool arithmetic = inst.op >= Op::Add && inst.op < Op::Lt && b != kNoValue && c == kNoValue;
   return arithmetic ? binary(inst.op, a, b) : emit({inst.op, inst.type, inst.from, {a, b, c}});
 }

@@ -1,5 +1,5 @@
-// Builds kernels. Values are created where the builder stands (inside the innermost open loop); equal pure values in
-// the same block are created once. The scalar interface is the one that scalar/math/math_functions.h is written
+// Builds kernels. New values go to the end of the innermost open loop; a pure value that an open block already has is
+// reused instead of created again. The scalar interface is the one that scalar/math/math_functions.h is written
 // against.
 #pragma once
 #include <bit>
@@ -43,7 +43,7 @@ class Builder {
   // A constant of a compute type from a double.
   V number(DType type, double x);
 
-  // The operation of an instruction (no leaf, no load) on other operands.
+  // Repeats the operation of an instruction (no leaf, no load) on other operands.
   V same(const Inst& inst, V a, V b, V c);
   V unary(Op op, V a) { return emit({op, type_of(a), type_of(a), {a, kNoValue, kNoValue}}); }
   V binary(Op op, V a, V b);
@@ -88,7 +88,7 @@ class Builder {
   void store(int buffer, V offset, V value);
   void check(V condition, int site, V payload);
   void call(std::string routine, std::vector<int32_t> buffers, std::vector<V> arguments);
-  // The routine whose arguments these are (routines/pack.h); options become constants.
+  // Calls the routine that takes these arguments (routines/pack.h); options become constants.
   template <template <class> class Args>
   void call(std::vector<int32_t> buffers, const Args<CallArg>& args) {
     call(std::string(Args<CallArg>::kRoutine), std::move(buffers), routines::pack_as(args, [&](auto x) {

@@ -1,6 +1,6 @@
-// The kernel IR: loop nests over typed buffers with scalar values in SSA form. It says everything that decides a bit:
-// fused multiply-adds are explicit, reductions state their lanes and blocks, integer operations are total. Every back
-// end must give exactly the values of the reference executor (reference.h).
+// The kernel IR: loop nests over typed buffers with scalar values in SSA form. A kernel determines its results bit for
+// bit: fused multiply-adds are explicit, reductions state their lanes and blocks, integer operations are total. Every
+// back end must give exactly the values of the reference executor (reference.h).
 //
 // A kernel is a list of values (instructions, in definition order) and a tree of statements that says when each runs.
 #pragma once
@@ -30,10 +30,10 @@ struct Inst {
 };
 
 // How the iterations of a loop relate. Back ends map these marks to their machine; only Serial is an order.
-//   Serial    one after the other: a later iteration reads or overwrites what an earlier one wrote
+//   Serial    in order: a later iteration may read or overwrite data that an earlier one wrote
 //   Free      in any order
-//   Parallel  in any order, shared out among threads: the lowering's choice of where to fork
-//   Vector    in any order, many at a time: neighbouring iterations touch neighbouring elements
+//   Parallel  in any order, distributed over threads: the lowering's choice of where to fork
+//   Vector    in any order, many at a time: adjacent iterations access adjacent elements
 enum class Mark : uint8_t { Serial, Free, Parallel, Vector };
 
 // How a reduction of n elements is bracketed: blocks of `block` consecutive elements; inside a block element k goes to
@@ -77,7 +77,7 @@ struct Kernel {
   Block body;
 };
 
-// What a failed `check` leaves behind: the first failure by launch and index.
+// Records a failed `check`: the first failure by launch and index.
 struct CheckRecord {
   int32_t site = -1;
   int64_t payload = 0;

@@ -10,10 +10,10 @@ namespace sheaf::loop {
 namespace {
 
 bool is_leaf(Op op) { return op == Op::Const || op == Op::Size || op == Op::Index || op == Op::Result; }
-// Operations whose operands have another type than the result.
+// Operations whose operand type may differ from the result type.
 bool has_from(Op op) { return (op >= Op::Lt && op <= Op::Ne) || op == Op::Convert || op == Op::Bitcast; }
 
-// Every kernel is printed, as its text is what it is known by: everything is appended to one string.
+// Appends everything to one string, for speed: every kernel is printed, since its text is its key.
 struct Printer {
   const Kernel& k;
   std::string out;
@@ -92,7 +92,7 @@ struct Printer {
     numbers[v] = own;
   }
 
-  // `axis` < `extent` and what is done for each.
+  // Prints `axis` < `extent` and the body.
   void loop(const Stmt& s, int depth) {
     named('i', s.axis);
     out += " < ";
@@ -153,7 +153,7 @@ struct Printer {
   }
 };
 
-// Walks both kernels in step; a value of one corresponds to one of the other once its Let was met.
+// Walks both kernels in lockstep and maps each value of one to a value of the other at its Let.
 struct Comparison {
   const Kernel &a, &b;
   std::vector<ValueId> other = std::vector<ValueId>(a.values.size(), kNoValue);

@@ -43,7 +43,7 @@ struct Interpreter {
   CheckRecord& check;
   routines::Arithmetic arithmetic;
   std::vector<Raw> values;
-  // Leaves that statements set, by axis and by reduction.
+  // Leaves (Index, Result) that statements set, by axis and by reduction.
   std::vector<std::vector<ValueId>> indices, results;
 
   Interpreter(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,

@@ -8,8 +8,8 @@
 
 namespace sheaf::loop {
 
-// `buffers` and `sizes` in the order of the kernel's parameters; `arithmetic` is that of the target whose bits are
-// wanted.
+// `buffers` and `sizes` are in the order of the kernel's parameters; `arithmetic` selects the target whose bits the
+// routines reproduce.
 void run_reference(const Kernel& kernel, std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
                    CheckRecord& check, routines::Arithmetic arithmetic = {});
 

@@ -26,14 +26,14 @@ std::vector<bool> values_inside(const Kernel& k, const Block& b) {
   return inside;
 }
 
-// Known where the block starts.
+// True if the value is known where the block starts.
 bool is_outside(const Kernel& k, const std::vector<bool>& inside, ValueId v) {
   Op op = k.values[v].op;
   return !inside[v] && op != Op::Index && op != Op::Result;
 }
 
-// What stands for an extent where the block starts: itself, or the full size of the pieces that a loop is cut into,
-// min(piece, rest).
+// The extent as a value known where the block starts: itself or, for the extent min(tile, rest) of a tiled loop, the
+// full size of a tile.
 ValueId known_extent(const Kernel& k, const std::vector<bool>& inside, ValueId extent) {
   if (is_outside(k, inside, extent)) return extent;
   const Inst& v = k.values[extent];

@@ -1,6 +1,6 @@
 // Kernels as text. Values are numbered in the order in which they run; leaves (constants, sizes, loop variables,
-// results of reductions) are written where they are used, constants with their type and every bit. parse(print(k))
-// equals k.
+// results of reductions) are printed at their uses, constants with their type and all bits.
+// parse(print(k)) equals k.
 //
 //   kernel @add(b0: f32, b1: mut f32, s0) {
 //     vector i0 < s0 {
@@ -15,7 +15,7 @@
 
 namespace sheaf::loop {
 
-// The next kernel of the text. Throws UserError (parse) with the place.
+// Parses the next kernel of the text. Throws UserError with the position.
 Kernel parse(Scanner& s);
 // Equal up to the numbering of values.
 bool equal(const Kernel& a, const Kernel& b);

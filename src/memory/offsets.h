@@ -16,7 +16,7 @@ struct MemoryPlan {
   size_t total_bytes = 0;
 };
 
-// Largest first, each at the lowest offset where it meets no other buffer alive at the same time.
+// First fit by decreasing size: each buffer gets the lowest offset where it overlaps no buffer alive at the same time.
 MemoryPlan plan_memory(const std::vector<Lifetime>& buffers, int64_t alignment_bytes);
 
 }  // namespace sheaf::memory

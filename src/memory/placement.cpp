@@ -13,7 +13,7 @@ using graph::Operand;
 
 namespace {
 
-// Shorter pieces of memory than these would be written and read element by element.
+// Contiguous runs shorter than this would be written and read element by element.
 constexpr int64_t kLeastRun = 16;
 
 int64_t run_length(const Sizes& sizes, int axis) {
@@ -23,7 +23,7 @@ int64_t run_length(const Sizes& sizes, int axis) {
   return n;
 }
 
-// The node whose value an input is; `stack` gives it a new axis of one element.
+// The node that computes an input's value; looks through the new axis of size 1 that `stack` adds.
 Node* value_behind(const Operand& in) {
   if (!in.is_node()) return nullptr;
   Node* n = in.node().get();
@@ -46,7 +46,7 @@ Placement::Placement(const graph::Graph& g, const std::vector<FusionGroup>& grou
         for (const FusionGroup::Member& m : part.members)
           can_be_placed[m.node] = m.stored;
     });
-  // The caller gets arrays of their own.
+  // Outputs of the graph need arrays of their own.
   for (const Operand& o : g.outputs)
     if (o.is_node()) can_be_placed[graph::base_of(o)] = 0;
   for (const FusionGroup& group : groups) {
@@ -61,7 +61,7 @@ Placement::Placement(const graph::Graph& g, const std::vector<FusionGroup>& grou
       if (free && std::none_of(places.begin(), places.end(), [&](const auto& p) { return p.second == made; }))
         places.emplace_back(i, made);
     }
-    // One launch for the parts that are copied is all that the concatenation takes.
+    // Pays only if at most one input is left to copy, so that the concatenation takes one launch.
     if (places.size() + 1 < n->inputs.size()) continue;
     for (auto [input, made] : places)
       parts_[made] = {n, input};

@@ -1,5 +1,5 @@
-// Which values are written directly into a concatenation, so that the concatenation does not copy them. Decided once
-// for a graph and its fusion groups; not changed after that.
+// Decides which values are written directly into a concatenation, so that the concatenation does not copy them.
+// Computed once for a graph and its fusion groups; immutable after that.
 #pragma once
 #include <vector>
 
@@ -17,9 +17,9 @@ class Placement {
 
   Placement(const graph::Graph& g, const std::vector<graph::FusionGroup>& groups);
 
-  // Where a value goes; `concat` is null if it has memory of its own.
+  // The place of a value; `concat` is null if the value has memory of its own.
   const Part& of(const graph::Node* n) const { return parts_[n]; }
-  // Whether an input of a concatenation is written to its place by the kernel that makes it.
+  // True if the kernel that computes this input writes it directly to its place in the concatenation.
   bool is_placed(const graph::Node* concat, size_t input) const;
 
  private:

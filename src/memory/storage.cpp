@@ -76,8 +76,8 @@ void Storage::output(const Stored& s) {
   plan_.outputs.push_back({s.dtype, s.sizes, s.strides, {m.kind, m.index, s.offset * size_bytes(s.dtype)}, s.memory});
 }
 
-// An output may take over the memory of an input that nobody reads once the output is written. Writes that come before
-// a check that may fail must not destroy an input: the call is then interpreted from its arguments.
+// An output may take over the memory of an input that no step reads after the output is written. Writes before a check
+// that may fail must not destroy an input: if the check fails, the call is interpreted from its arguments.
 void Storage::choose_donations() {
   std::vector<bool> taken(memories_.size(), false);
   auto donate = [&](int in, int out) {
@@ -89,7 +89,7 @@ void Storage::choose_donations() {
     return i.kind == Place::Input && o.kind == Place::Output && !i.returned && !taken[in] && !taken[out] &&
            i.bytes == o.bytes && i.bytes > 0 && o.first > last_check_;
   };
-  // First where an element takes the place of the element it was made from.
+  // First elementwise updates in place: each element overwrites the element that it was computed from.
   for (const Overwrite& w : overwrites_)
     if (possible(w.in, w.out) && memories_[w.in].last == w.step) donate(w.in, w.out);
   std::vector<int> inputs, outputs;
@@ -105,16 +105,16 @@ void Storage::choose_donations() {
   }
 }
 
-// Scratch that dies in the step that writes other scratch over it, or an output with memory of its own, becomes one
-// memory with it.
+// If scratch is last used in a step that may write other scratch, or an output with memory of its own, over it, the two
+// share one memory.
 void Storage::merge_scratch(std::vector<int>& same) {
   auto find = [&](int m) {
     while (same[m] != m)
       m = same[m];
     return m;
   };
-  // Two arrays of one step would share the memory of an output that replaces both: a product and what its epilogue
-  // reads.
+  // An output may replace one array only: if it replaced two arrays of a step (a product and an array that its epilogue
+  // reads), these two would share memory while both are alive.
   std::vector<bool> replaces(memories_.size(), false);
   for (const Overwrite& w : overwrites_) {
     int in = find(w.in), out = w.out;

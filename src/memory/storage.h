@@ -1,6 +1,6 @@
-// Where the values of a graph live while its plan is built: which memory, how laid out, from which step to
-// which. When all steps are known it decides what shares memory: outputs written over inputs they replace, and
-// scratch.
+// Memory of the values of a graph while its plan is built: which memory each value has, its layout, and the steps
+// during which it is alive. Once all steps are known, place() decides which values share memory: outputs written over
+// the inputs that they replace, and scratch.
 #pragma once
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace sheaf::memory {
 
-// A materialised value: some memory and how it is laid out there.
+// A materialized value: its memory and its layout there.
 struct Stored {
   int memory = -1;
   int64_t offset = 0;  // elements
@@ -19,16 +19,16 @@ struct Stored {
   bool is_contiguous() const;
 };
 
-// An array of a step: read, or written. One that a step updates in place is there twice.
+// An array that a step reads or writes. An array that a step updates in place is listed twice.
 struct StepArray {
   Stored array;
   bool written = false;
 };
 
-// What may share memory (--disable turns these off by name), and the alignment of scratch.
+// Which kinds of sharing are allowed (--disable turns them off by name), and the alignment of scratch.
 struct Sharing {
-  bool in_place = true;       // an output over an input, or scratch over scratch, that it replaces
-  bool reuse_scratch = true;  // scratch of launches that are not alive at the same time
+  bool in_place = true;       // an output or scratch array may overwrite the input or scratch that it replaces
+  bool reuse_scratch = true;  // scratch arrays that are not alive at the same time may overlap
   int64_t alignment_bytes = 64;
 };
 
@@ -38,21 +38,21 @@ class Storage {
 
   Stored input(int index, DType dtype, const Dims& sizes);
   Stored constant(const Tensor& t);
-  // New memory. It lives from the first step that has it among its arrays to the last.
+  // New memory. It is alive from the first step that has it among its arrays to the last.
   Stored fresh(DType dtype, const Dims& sizes);
 
-  // Adds a step. `arrays`: one for each of its buffers, in order. All of them are in use during the whole step.
+  // Adds a step. `arrays`: one for each of its buffers, in order; each is alive during the whole step.
   void add(runtime::Step step, const std::vector<StepArray>& arrays);
-  // Nothing is ever written to such an array.
+  // Marks an array that no step ever writes (it is not materialized), so that it takes no memory.
   void drop(const Stored& s);
-  // In the step that comes next each element of `in` is read before that of `out` at the same place is written, and
-  // `in` is read nowhere else by it.
+  // States that the next step reads each element of `in` before it writes the same element of `out`, and reads `in`
+  // nowhere else: `out` may take the memory of `in`.
   void may_write_over(const Stored& in, const Stored& out);
 
-  // A whole memory in row-major order that is neither an input, a constant nor an output already.
+  // True if `s` is the whole of its memory in row-major order, and that memory is no input, constant or output yet.
   bool is_own(const Stored& s) const;
   void output(const Stored& s);
-  // After the last step and output.
+  // Assigns all addresses. Call after the last step and output.
   void place(const Sharing& sharing);
 
  private:
@@ -67,7 +67,7 @@ class Storage {
   struct Use {
     int memory;
     int64_t offset_bytes;
-    int64_t first_byte, bytes;  // that are read or written
+    int64_t first_byte, bytes;  // the range that the step reads or writes
     bool written;
   };
   struct Overwrite {

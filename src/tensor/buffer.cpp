@@ -35,7 +35,7 @@ class Host final : public Space {
   void copy(const Tensor& from, const Tensor& to) override { copy_on_host(from, to); }
 };
 
-// Of all buffers: copies are made once.
+// One lock for the copies of all buffers, so that each copy is made once.
 Mutex& copying() {
   static auto* mu = new Mutex;
   return *mu;
@@ -99,7 +99,7 @@ Ref<Buffer> Buffer::alias(const Ref<Buffer>& other, std::function<void()> on_rel
 uint64_t Buffer::in(Space& space) const {
   if (&space == &home()) return address();
   const Copy* known = find_copy(space);
-  // Others may have written to memory of theirs since it was copied.
+  // The owner of foreign memory may have written to it since it was copied.
   if (known && origin_ == Origin::Foreign && is_on_host()) space.send(data_, known->buffer->address(), bytes_);
   return (known ? *known : make_copy(space)).buffer->address();
 }
@@ -118,13 +118,13 @@ const Buffer::Copy* Buffer::find_copy(const Space& space) const {
 
 const Buffer::Copy& Buffer::make_copy(Space& space) const {
   MutexLock lock(copying());
-  // Another thread may have made the same.
+  // Another thread may have made the copy meanwhile.
   if (const Copy* known = find_copy(space)) return *known;
   INVARIANT(is_on_host() || &space == &host_space(), "a buffer of " << home().name() << " in " << space.name());
   Ref<Buffer> made = allocate(space, bytes_);
   if (is_on_host()) {
     space.send(data_, made->address(), bytes_);
-    release_pages(data_, bytes_);  // who reads a file again on the host finds it in the system's cache
+    release_pages(data_, bytes_);  // a later read on the host finds the file in the page cache
   } else {
     device_->fetch(address(), made->data_, bytes_);
   }

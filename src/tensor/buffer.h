@@ -1,5 +1,5 @@
-// Counted raw memory, of the host or of a device. Contents are immutable once they are visible to others, so a buffer
-// may have copies in other spaces: each is made when it is first needed, and kept until will_change().
+// Reference-counted raw memory, on the host or on a device. Contents are immutable once they are visible to others, so
+// a buffer may have copies in other spaces: each copy is made on first use and cached until will_change().
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -14,55 +14,55 @@ namespace sheaf {
 
 class Buffer : public Counted {
  public:
-  // Ours; a file, mapped read-only, whose pages the system may take away and reads again when they are touched; or
-  // somebody else's, who may write to it at any time.
+  // Ours: allocated here. File: mapped read-only; the system may evict its pages and reads them again on access.
+  // Foreign: owned by somebody else, who may write to it at any time.
   enum class Origin : uint8_t { Ours, File, Foreign };
-  // Memory of the host. `release_memory` ends the life of memory that others have made.
+  // Wraps host memory. The destructor calls `release_memory`, which frees memory that others allocated.
   Buffer(std::byte* data, size_t bytes, std::function<void()> release_memory, Origin origin = Origin::Foreign)
       : data_(data), bytes_(bytes), origin_(origin), release_(std::move(release_memory)) {}
   ~Buffer() {
     will_change();
     if (release_) release_();
   }
-  // Of the host: uninitialised, 64-byte aligned. Throws UserError when the memory budget or the machine refuses.
+  // Host memory, uninitialised, 64-byte aligned. Throws UserError if the memory budget or the machine has no room.
   static Ref<Buffer> allocate(size_t bytes);
   // Uninitialised memory of any space.
   static Ref<Buffer> allocate(Space& space, size_t bytes);
-  // The memory of `other` as a buffer of its own, which tells when it goes.
+  // A new buffer that shares the memory of `other`; `on_release` is called when the new buffer is destroyed.
   static Ref<Buffer> alias(const Ref<Buffer>& other, std::function<void()> on_release);
 
   size_t size_bytes() const { return bytes_; }
-  // Else it may be read-only.
+  // Memory that is not ours may be read-only.
   bool is_ours() const { return origin_ == Origin::Ours; }
   Origin origin() const { return origin_; }
 
-  // Where the memory is.
+  // The space that owns the memory.
   Space& home() const { return device_ ? *device_ : host_space(); }
   bool is_on_host() const { return !device_; }
-  // In its home.
+  // The address of the memory in home().
   uint64_t address() const { return reinterpret_cast<uint64_t>(data_); }
-  // The content for reading on the host; of a device's buffer a copy.
+  // The content for reading on the host; for a device buffer this is a host copy.
   const std::byte* host() const { return is_on_host() ? data_ : in_host(); }
-  // For the maker of a buffer of the host, and for an owner that holds the only reference.
+  // Host buffers only. For whoever fills a new buffer, or for an owner that holds the only reference.
   std::byte* host_mut() const {
     if (!is_on_host()) refuse_writing();
     return data_;
   }
-  // The address of the content in a space, for reading.
+  // The address of the content in `space`, for reading; copies it there if needed.
   uint64_t in(Space& space) const;
 
-  // Gives the whole pages of a part of a file back to the system, which keeps them in its cache as long as it likes.
+  // Drops the whole pages inside this range of a mapped file; the system may keep them in its page cache.
   void release_pages(const std::byte* from, size_t bytes) const;
 
-  // Something made of the content that lives as long as the content stays the same: copies of matrices in another
-  // order, the elements rounded to a narrow float. Whoever writes to a buffer that others have read calls
-  // will_change().
+  // Data derived from the content and cached while the content stays the same: matrices packed in another order, the
+  // elements rounded to a narrow float. Whoever writes to a buffer that others have read must call will_change(), which
+  // drops it.
   struct Derived {
     virtual ~Derived() = default;
   };
   enum class Made : uint8_t { Packed, Rounded };
   Derived* derived(Made made) const { return slot(made).load(std::memory_order_acquire); }
-  // The first one that any thread gives is kept.
+  // If several threads store one, the first wins; returns the one that is kept.
   Derived* keep_derived(Made made, std::unique_ptr<Derived> d) const {
     Derived* kept = nullptr;
     return slot(made).compare_exchange_strong(kept, d.get(), std::memory_order_acq_rel) ? d.release() : kept;
@@ -96,8 +96,8 @@ class Buffer : public Counted {
   std::function<void()> release_;
 };
 
-// Bytes in live buffers of the host that are ours, their high-water mark, and the limit above which allocation fails as
-// a user error.
+// Bytes in live host buffers with Origin::Ours, their high-water mark, and the limit above which an allocation fails
+// with a UserError.
 struct MemoryStats {
   size_t live_bytes, peak_bytes, limit_bytes;
 };

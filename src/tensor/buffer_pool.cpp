@@ -17,22 +17,22 @@ namespace sheaf {
 namespace {
 
 constexpr size_t kAlign = 64, kSmall = 4096, kLarge = 64 << 10;
-// What is kept but unused never exceeds this, nor what is in use by more than an eighth of this.
+// Upper bound of the cached unused bytes; they also exceed the bytes in use by at most an eighth of this.
 constexpr size_t kMostKept = size_t{512} << 20;
-// Large blocks taken and given until one that stayed unused is taken for forgotten: more than a step of a training that
-// runs op by op.
+// A large block that stayed unused for this many takes and gives counts as stale: more than one training step has when
+// it runs op by op.
 constexpr uint64_t kStale = 1024;
 
 size_t rounded_up(size_t n) { return n == 0 ? kAlign : (n + kAlign - 1) / kAlign * kAlign; }
 
-// Eight classes for each power of two: a block is at most an eighth larger than what it is taken for, and sizes that
-// grow a little from call to call find the last one's block.
+// Eight size classes for each power of two: a block is at most an eighth larger than the request, and sizes that grow a
+// little from call to call reuse the previous call's block.
 size_t class_of(size_t bytes) {
   size_t step = std::bit_floor(bytes) / 8;
   return (bytes + step - 1) / step * step;
 }
 
-// For the address sanitizer, to which a block is readable from end to end: what may be touched of it.
+// Tell the address sanitizer, for which a whole block is readable, which bytes of it may be accessed.
 void show([[maybe_unused]] std::byte* p, [[maybe_unused]] size_t bytes) { ASAN_UNPOISON_MEMORY_REGION(p, bytes); }
 void hide([[maybe_unused]] std::byte* p, [[maybe_unused]] size_t bytes) { ASAN_POISON_MEMORY_REGION(p, bytes); }
 
@@ -137,7 +137,7 @@ std::byte* BufferPool::take_large(size_t bytes) {
       show(p, bytes);
       return p;
     }
-    // Fresh pages take the place of forgotten ones.
+    // Release stale blocks before mapping fresh pages.
     for (size_t freed = 0, more; freed < whole && (more = drop_unused(kStale)) > 0;)
       freed += more;
   }
@@ -152,7 +152,7 @@ void BufferPool::give_large(std::byte* p, size_t bytes) {
     MutexLock lock(mu_);
     ++clock_;
     const size_t most = std::min(kMostKept, live_.load(std::memory_order_relaxed) + (kMostKept >> 3));
-    // Not any other: blocks that come round in order would lose each other.
+    // Evict stale blocks only: blocks that are reused in cyclic order would otherwise evict each other.
     while (kept_bytes_ + whole > most && drop_unused(kStale) > 0) {
     }
     if (kept_bytes_ + whole <= most) {

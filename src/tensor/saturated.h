@@ -1,5 +1,5 @@
-// Products and sums that stop at the largest number instead of overflowing: a size like that is too large for anything
-// and is refused where memory is asked for.
+// Products and sums that saturate at the largest number instead of overflowing: no memory can hold such a size, so the
+// allocator refuses it.
 #pragma once
 #include <cstdint>
 

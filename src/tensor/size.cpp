@@ -56,7 +56,7 @@ int64_t Size::eval(std::span<const int64_t> symbols) const {
   return apply(n->op, n->a.eval(symbols), n->b.eval(symbols));
 }
 
-// coefficient * factors, the factors in a fixed order and none of them a product.
+// coefficient * factors; the factors are in a fixed order and none of them is a product.
 struct SizeProduct {
   int64_t coefficient = 1;
   SmallVec<Size, 4> factors;
@@ -81,7 +81,7 @@ struct SizeProduct {
     return std::equal(factors.begin(), factors.end(), o.factors.begin(), o.factors.end(),
                       [](Size a, Size b) { return a.is_same(b); });
   }
-  // Takes the divisor's factors away; false when it does not divide exactly.
+  // Cancels the divisor's factors; false if it does not divide exactly.
   bool divide(const SizeProduct& by) {
     if (by.coefficient == 0 || coefficient % by.coefficient != 0) return false;
     coefficient /= by.coefficient;
@@ -158,7 +158,7 @@ Size operator-(Size a, Size b) { return a + b * Size(-1); }
 
 Size operator*(Size a, Size b) {
   if (a.is_const() && b.is_const()) return Size(saturated_mul(a.value(), b.value()));
-  // A number times a sum is the sum of the products, so that differences cancel.
+  // Distributes a number over a sum, so that differences cancel.
   if (b.is_const()) std::swap(a, b);
   if (a.is_const() && b.node()->op == SizeOp::Add) {
     SizeSum sum = SizeSum::of(b);
@@ -174,7 +174,7 @@ Size operator*(Size a, Size b) {
 
 namespace {
 
-// a / b when that is exact whatever the symbols are.
+// a / b if the division is exact for all values of the symbols.
 std::optional<Size> exact_quotient(Size a, Size b) {
   SizeSum sum = SizeSum::of(a);
   if (is_value(b, 0) || !sum.divide(SizeProduct::of(b))) return std::nullopt;
@@ -185,7 +185,7 @@ std::optional<Size> exact_quotient(Size a, Size b) {
 
 Size floor_div(Size a, Size b) {
   if (a.is_const() && b.is_const()) return Size(apply(SizeOp::FloorDiv, a.value(), b.value()));
-  auto exact = exact_quotient(a, b);  // sizes that are divided by are positive
+  auto exact = exact_quotient(a, b);  // divisors are positive sizes
   return exact ? *exact : Size::of(SizeOp::FloorDiv, a, b);
 }
 
@@ -252,7 +252,7 @@ Dims to_dims(const Sizes& s) {
   return d;
 }
 
-// Not by way of Sizes: those hold 63 bits, and a message may speak of a size that no memory holds.
+// Does not convert to Sizes: these hold 63 bits, and a message may mention a size that no memory holds.
 std::string shape_text(const Dims& d) {
   std::string s = "[";
   for (size_t i = 0; i < d.size(); ++i)

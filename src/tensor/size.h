@@ -15,18 +15,18 @@ struct SizeNode;
 
 class Size {
  public:
-  // One bit tells numbers from expressions, so what does not fit in the others becomes the nearest that does: too large
-  // for anything.
+  // The lowest bit tells numbers from expressions. A number that does not fit in the other 63 bits saturates: no memory
+  // holds such a size.
   constexpr Size(int64_t v = 0) : bits_((v > kLargest ? kLargest : v < -kLargest ? -kLargest : v) << 1 | 1) {}
   static constexpr int64_t kLargest = INT64_MAX >> 1;
   static Size symbol(uint32_t id);  // the id is an index into the values given to `eval`
   bool is_const() const { return bits_ & 1; }
-  // The number. That of an expression is known only among SizeFacts, which then remember that it was asked for.
+  // The number. An expression has one only while SizeFacts are in use; these then record that its value was read.
   int64_t value() const { return is_const() ? bits_ >> 1 : value_now(); }
   const SizeNode* node() const { return reinterpret_cast<const SizeNode*>(bits_); }
   int64_t eval(std::span<const int64_t> symbols) const;
   bool is_same(Size o) const { return bits_ == o.bits_; }
-  // Expressions that are not the same are compared by SizeFacts; without those they differ.
+  // Expressions that are not the same pointer are compared by SizeFacts; without SizeFacts they count as different.
   friend bool operator==(Size a, Size b) { return a.bits_ == b.bits_ || (!(a.bits_ & b.bits_ & 1) && equal_now(a, b)); }
   friend bool operator<(Size a, Size b) { return a.is_const() && b.is_const() ? a.bits_ < b.bits_ : less_now(a, b); }
   friend bool operator>(Size a, Size b) { return b < a; }

@@ -20,7 +20,7 @@ int64_t SizeFacts::at_least(Size s) const {
   const SizeNode* n = s.node();
   if (n->op == SizeOp::Symbol) return least_[n->a.value()];
   int64_t a = at_least(n->a), b = at_least(n->b);
-  // Bounds of large sizes could overflow; small ones are what decides.
+  // Bounds of large sizes could overflow; comparisons that matter have small bounds.
   constexpr int64_t kLarge = 1 << 30;
   auto is_small = [](int64_t x) { return x > -kLarge && x < kLarge; };
   if (!is_small(a) || !is_small(b) || (n->op != SizeOp::Add && (a < 0 || b < 0))) return INT64_MIN;

@@ -1,6 +1,6 @@
-// What code that handles expressions has assumed about them. A trace follows one call: where it must know how sizes
-// compare, the answer is that of this call, and is remembered as a fact that other calls must agree with to use what
-// was traced.
+// Facts that a trace has assumed about symbolic sizes. A trace follows one call: where it must compare sizes, it uses
+// the sizes of this call and records the answer as a fact. Other calls must agree with all facts to reuse the trace.
+// One SizeFacts per thread is current at a time.
 #pragma once
 #include <vector>
 
@@ -31,7 +31,7 @@ class SizeFacts {
   const std::vector<SizeFact>& facts() const { return facts_; }
   const std::vector<int64_t>& least() const { return least_; }
 
-  // Those of this thread; nullptr when no sizes are in question.
+  // The facts in use on this thread; nullptr if no symbolic sizes are being handled.
   static SizeFacts*& current();
   struct Use {
     SizeFacts* before;
@@ -42,7 +42,7 @@ class SizeFacts {
 
  private:
   bool remember(SizeFact::Kind kind, Size a, Size b, bool holds);
-  // The least value an expression can have, or INT64_MIN when that is not easily said.
+  // A lower bound of the expression over all symbol values, or INT64_MIN if none is easily found.
   int64_t at_least(Size s) const;
   std::vector<int64_t> now_, least_;
   std::vector<SizeFact> facts_;
