@@ -1,9 +1,9 @@
-// Arguments of a routine, as a typed struct and as the list of numbers that a `call` statement of the loop IR carries.
+// Converts the arguments of a routine between a typed struct and the list of numbers in a `call` statement of the IR.
 //
 // The struct is a template over Int: int64_t where the routine runs, a value of a kernel where an op emits the call.
 // Its `kRoutine` is the name of the routine. Its `fields(self, f)` calls f with each member in the order of the list; a
-// member is an Int, an array of Ints, or an enum or bool that is known when the kernel is made. Nothing else knows the
-// order.
+// member is an Int, an array of Ints, or an enum or bool that is known when the kernel is built. Only `fields` knows
+// the order.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -32,7 +32,7 @@ void each_number(const std::array<T, n>& field, F&& f) {
 }
 }  // namespace detail
 
-// The list, each number as to_number(member) gives it.
+// Packs the members into the list; to_number converts each.
 template <class Args, class F>
 auto pack_as(const Args& args, F&& to_number) {
   std::vector<decltype(to_number(true))> out;

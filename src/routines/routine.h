@@ -1,6 +1,6 @@
-// A routine is work that a kernel `call`s because scalar loops express it badly: GEMM, attention, sorting, matrix
-// factorization. The functions of this folder define what each computes, to the bit, one plain loop at a time;
-// `kernels/` has algorithms that give the same bits fast. Any thread may call any routine.
+// A routine is a computation that a kernel `call`s because scalar loops express it badly: GEMM, attention, sorting,
+// matrix factorization. The functions of this folder define each one to the bit with plain loops; `kernels/` has fast
+// algorithms with the same bits. Any thread may call any routine.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace sheaf::routines {
 
-// The facts of a target that decide bits; of all that processors differ in, only these.
+// The only facts of a target that result bits depend on.
 struct Arithmetic {
   bool bf16_dot = false;    // sums of bf16 products are formed as dot-product instructions do (scalar/bf16_dot.h)
   bool bf16_tiles = false;  // products of several rows by several columns, as a matrix unit does
 };
 
-// What a call runs on.
+// The buffers and the arithmetic of one call.
 struct RoutineCall {
   std::span<std::byte* const> buffers;
   Arithmetic arithmetic;
@@ -27,10 +27,10 @@ struct RoutineCall {
   }
 };
 
-// A routine as a `call` statement runs it: with its arguments as the list of numbers that pack.h makes of them.
+// A routine as a `call` statement runs it, with its arguments packed into a list of numbers (pack.h).
 using Routine = void (*)(const RoutineCall& call, std::span<const int64_t> args);
 
-// An entry of a table of routines: `function` by the name of its arguments, which the routine unpacks for it.
+// An entry of a table of routines: the name, and a wrapper that unpacks the arguments and calls the function.
 struct RoutineEntry {
   std::string_view name;
   Routine routine;
@@ -41,7 +41,7 @@ constexpr RoutineEntry entry() {
           [](const RoutineCall& call, std::span<const int64_t> args) { function(call, unpack<Args>(args)); }};
 }
 
-// The definition of the routine, or nullptr when there is none of that name.
+// The definition of the routine of that name, or nullptr.
 Routine find_routine(std::string_view name);
 
 }  // namespace sheaf::routines

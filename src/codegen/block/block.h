@@ -1,5 +1,6 @@
-// A back end that needs no compiler: runs the vector axis of a kernel a few hundred elements at a time, one C++ loop
-// per (operation, type). Same bits as the reference executor. A compiled kernel is immutable: many threads may run it.
+// A back end that needs no run-time compiler: it interprets a kernel a few hundred elements of its vector axis at a
+// time, one C++ loop per (operation, type). Same bits as the reference executor. A compiled kernel is immutable: many
+// threads may run it.
 #pragma once
 #include <memory>
 #include <span>
@@ -12,14 +13,14 @@ namespace sheaf::codegen {
 
 class BlockKernel {
  public:
-  // For a target: what decides bits of the routines it calls comes from there.
+  // Compiles for a target, which determines the arithmetic of the routines that the kernel calls.
   static std::shared_ptr<const BlockKernel> compile(loop::Kernel kernel,
                                                     const runtime::Target& target = runtime::host_target());
   virtual ~BlockKernel() = default;
-  // Keeps the first failed check (by index) in `check`.
+  // Runs the kernel; stores the first failed check (by index) in `check`.
   virtual void run(std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
                    loop::CheckRecord& check) const = 0;
-  // About how long a run with these sizes takes one thread.
+  // Estimated time of a run with these sizes on one thread.
   virtual double estimated_ns(std::span<const int64_t> sizes) const = 0;
 };
 

@@ -1,13 +1,12 @@
-// From kernel to steps.
+// Compiles a kernel to steps.
 //
-// 1. Choose what runs chunk by chunk: the regions of loop/regions.h. Everything around a region runs one scalar at a
-// time,
-//    everything inside one chunk at a time.
+// 1. Find the regions (loop/regions.h): code outside runs one scalar at a time, code inside one chunk at a time.
 // 2. Classify every value in a region: uniform (the same for all its iterations), affine (i64, base + i * stride with
-//    uniform base and stride: never computed elementwise unless someone needs the elements) or varying. Uniform values
-//    that depend on nothing inside move to the region's prologue.
-// 3. Let consecutive loads point into memory, and a value that is only stored be computed in place of the store.
-// 4. Give arrays places in the frame by first and last use.
+//    uniform base and stride; expanded to an array only if a step needs the elements) or varying. Uniform values that
+//    depend on nothing inside are hoisted to the region's prologue.
+// 3. Let contiguous loads point into memory instead of copying, and compute a value whose only use is a contiguous
+//    store directly at the store's address.
+// 4. Assign frame offsets to arrays by liveness.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -37,7 +36,7 @@ struct Info {
   bool in_body = false;             // computed inside the current region, so not in its prologue
   bool load = false;                // of affine elements
   bool computed = false;            // elementwise from its operands
-  bool in_place = false;            // computed where a store would put it
+  bool in_place = false;            // computed at the address of its store
 };
 
 class BlockCompiler {
@@ -85,7 +84,7 @@ class BlockCompiler {
     array_of_.push_back(-1);
     return id;
   }
-  // Gives a value a scalar of its own.
+  // Allocates a scalar for a value.
   Id scalar(Id id) {
     if (scalar_of_[id] < 0) {
       scalar_of_[id] = static_cast<int64_t>(p_->scalars.size());
@@ -104,7 +103,7 @@ class BlockCompiler {
   Shape shape(Id id) const { return kind(id) == Info::Uniform ? Shape::Uniform : Shape::Varying; }
   int width(Id id) const { return size_bytes(values_[id].type); }
 
-  // Emits a step that computes a uniform value, in the prologue when nothing inside the region is needed.
+  // Emits a step that computes a uniform value; into the region's prologue if no operand is computed inside the region.
   void emit_uniform(BlockStep s, Steps& out, std::initializer_list<Id> operands, bool movable) {
     scalar(s.out);
     info_[s.out].kind = Info::Uniform;
@@ -114,7 +113,7 @@ class BlockCompiler {
     (region_ && !inside ? *region_->prologue : out).push_back(std::move(s));
   }
 
-  // i64 arithmetic on uniform values, folded where it can be.
+  // i64 arithmetic on uniform values, with constant folding.
   Id uniform(Op op, Id a, Id b, Steps& out) {
     if (is_const(a) && is_const(b)) {
       int64_t x = values_[a].imm, y = values_[b].imm;
@@ -138,7 +137,7 @@ class BlockCompiler {
   Id base_of(Id id) { return kind(id) == Info::Affine ? info_[id].base : id; }
   Id stride_of(Id id) { return kind(id) == Info::Affine ? info_[id].stride : constant(0); }
 
-  // An array with the elements of `id`, for steps that take no uniform operand there.
+  // An array with the elements of `id`, for steps that take only varying operands.
   Id varying(Id id, Steps& out) {
     if (kind(id) == Info::Varying) return id;
     if (auto it = arrays_.find(id); it != arrays_.end()) return it->second;
@@ -154,7 +153,7 @@ class BlockCompiler {
     arrays_order_.push_back(id);
     return v;
   }
-  // An operand for a step that takes uniform and varying ones.
+  // An operand for a step that takes uniform or varying operands: expands affine values.
   Id operand(Id id, Steps& out) { return kind(id) == Info::Affine ? varying(id, out) : id; }
 
   void array(Id id) { array_of_[id] = 0; }
@@ -171,7 +170,7 @@ class BlockCompiler {
     BlockStep s{.out = v, .a = offset, .imm = inst.imm};
     if (kind(offset) == Info::Uniform) {
       s.run = find_load_one(width);
-      // A load moves only if it runs anyway and no store can come before it.
+      // A load is hoisted only if it runs unconditionally and no store in the region can come before it.
       emit_uniform(std::move(s), out, {offset}, region_ && region_->depth == 0 && !region_->stores);
       return;
     }
@@ -226,7 +225,7 @@ class BlockCompiler {
     out.push_back(std::move(s));
   }
 
-  // i64 sums and products of affine and uniform values stay affine.
+  // Keeps i64 sums and products of affine and uniform values affine; false if the result is not affine.
   bool affine(Id v, const Inst& inst, const Id* arg, Steps& out) {
     auto uniform_or_affine = [&](Id id) { return kind(id) != Info::Varying; };
     Id base, stride;
@@ -299,7 +298,7 @@ class BlockCompiler {
     p_->calls.push_back(std::move(site));
   }
 
-  // Compiles the body of a loop inside a region or a scalar one; arrays made inside are not known after it.
+  // Compiles the body of a scalar loop or a loop inside a region. Arrays expanded inside are not available after it.
   void inner_body(const Block& b, Steps& out) {
     size_t known = arrays_order_.size();
     if (region_) ++region_->depth;
@@ -373,7 +372,7 @@ class BlockCompiler {
     Id result = result_id(s);
     if (region_) {
       element = varying(element, step.body);
-      // The array made for the element belongs to the inner body.
+      // If the element was expanded to an array, that array belongs to the inner body.
       if (!arrays_order_.empty() && arrays_[arrays_order_.back()] == element)
         arrays_.erase(arrays_order_.back()), arrays_order_.pop_back();
       define_varying(result);
@@ -412,7 +411,7 @@ class BlockCompiler {
       }
   }
 
-  // The work of one iteration of a parallel loop.
+  // Attaches the estimated work of one iteration to a parallel loop.
   void attach_cost(BlockStep& step, const Stmt& s) {
     auto cost = std::make_unique<Cost>();
     for (loop::WorkTerm& t : loop::work_of(k_, s, step.run == run_parallel_chunks, kRates)) {
@@ -425,7 +424,7 @@ class BlockCompiler {
     p_->costs.push_back(std::move(cost));
   }
 
-  // --- 3 and 4: a finished region ---
+  // --- steps 3 and 4, for a finished region ---
 
   struct Life {
     int64_t first = -1, last = -1;
@@ -433,7 +432,8 @@ class BlockCompiler {
   };
   using Lives = std::map<Id, Life>;
 
-  // Numbers the steps of the region in order; a use inside a loop of what was made before it lasts to the loop's end.
+  // Numbers the steps of the region in order and records live ranges. A value defined before a loop and used inside it
+  // is live to the loop's end.
   int64_t number(const Steps& steps, int64_t at, Lives& lives, std::vector<int64_t>& stores) {
     for (const BlockStep& s : steps) {
       ++at;
@@ -494,7 +494,7 @@ class BlockCompiler {
     end = number(region.body, 0, lives, stores) + 1;
     if (region.b != kNoId) lives[region.b].last = end;
 
-    // First fit by time: arrays of a dead value are taken by the next one of the same width.
+    // Linear scan: the array of a dead value is reused by the next value of the same width.
     std::vector<std::pair<Id, Life>> order(lives.begin(), lives.end());
     std::sort(order.begin(), order.end(), [](auto& x, auto& y) { return x.second.first < y.second.first; });
     std::map<int, std::vector<int64_t>> free;
@@ -506,7 +506,7 @@ class BlockCompiler {
       bool load = info_[id].load;
       if (load && points[id] && is_const(info_[id].stride, 1)) continue;
       for (size_t i = 0; i < active.size();) {
-        // An array may be overwritten by the step that reads it last, but not by a load, which could be a part of it.
+        // The step that reads an array last may overwrite it, but only an elementwise step (`computed`), not a load.
         if (active[i].first < l.first || (active[i].first == l.first && !load && info_[id].computed)) {
           free[width(active[i].second)].push_back(place[active[i].second]);
           active[i] = active.back();
@@ -539,7 +539,8 @@ class BlockCompiler {
     max_tail_ = std::max(max_tail_, states_bytes_ + top);
   }
 
-  // A value whose one use is a store of consecutive elements soon after is written where the store would put it.
+  // Writes a value whose only use is a contiguous store directly to the store's address, if no step in between accesses
+  // memory.
   void compute_in_place(Steps& list, Lives& lives, std::map<Id, bool>& points) {
     for (size_t q = 0; q < list.size(); ++q) {
       BlockStep store = list[q];
@@ -578,7 +579,7 @@ class BlockCompiler {
 
   const Kernel& k_;
   std::unique_ptr<BlockProgram> p_;
-  std::vector<Inst> values_;  // the kernel's, and those made here
+  std::vector<Inst> values_;  // the kernel's, then those added here
   std::vector<Info> info_;
   std::vector<Id> same_;            // the first of equal leaves
   std::vector<int64_t> scalar_of_;  // number of a value's scalar, or -1

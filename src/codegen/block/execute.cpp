@@ -8,10 +8,10 @@
 namespace sheaf::codegen::block {
 namespace {
 
-// A range handed to a thread should take at least this long; starting one costs about a microsecond.
+// The range of a thread should take at least this long; starting one costs about a microsecond.
 constexpr double kRangeNs = 8000;
 
-// Memory for frames, kept by each thread: a run allocates nothing once the thread has seen the largest frame.
+// A stack of frames per thread, kept between runs: a run allocates nothing once the thread has seen the largest frame.
 class Frame {
  public:
   explicit Frame(size_t bytes) : bytes_((bytes + 63) / 64 * 64) {
@@ -20,7 +20,7 @@ class Frame {
       if (s.used == 0) {
         s.grow(bytes_);
       } else {
-        own_.reset(new (std::align_val_t(64)) std::byte[bytes_]);  // a run inside a run, before there was room for both
+        own_.reset(new (std::align_val_t(64)) std::byte[bytes_]);  // a nested run; the stack is still too small
         data_ = own_.get();
         s.wanted = std::max(s.wanted, s.used + bytes_);
         return;
@@ -73,7 +73,7 @@ inline void run_steps(const Steps& steps, RunState& c) {
     s.run(s, c);
 }
 
-// Calls each(at, count) after the body of every chunk of [begin, end).
+// Runs the body for every chunk of [begin, end), and each(at, count) after it.
 template <class Each>
 inline void chunks(const BlockStep& s, RunState& c, int64_t begin, int64_t end, Each each) {
   if (begin >= end) return;
@@ -101,7 +101,7 @@ void serial(const BlockStep& s, RunState& c, int64_t begin, int64_t end) {
   }
 }
 
-// Iterations that are worth a thread.
+// The least number of iterations that pays for a thread.
 int64_t grain_of(const Cost& cost, RunState& c) {
   double ns = 0;
   for (const Cost::Term& t : cost.terms) {
@@ -113,7 +113,7 @@ int64_t grain_of(const Cost& cost, RunState& c) {
   return static_cast<int64_t>(std::min(1e15, kRangeNs / std::max(ns, 0.01))) + 1;
 }
 
-// Every range has a frame of its own that starts with the scalars of the caller's.
+// Every range has a frame of its own; its scalars are copied from the caller's frame.
 template <class Range>
 void parallel(const BlockStep& s, RunState& c, int64_t minimum, Range range) {
   int64_t n = integer(c, s.a);

@@ -1,5 +1,5 @@
-// The loops behind the steps: one template per operand pattern, instantiated for each operation and type. IVDEP: out
-// may be exactly one of the inputs but never overlaps one shifted.
+// The loops that the steps call: one template per operand pattern, instantiated for each operation and type. IVDEP is
+// valid: `out` is either exactly one of the inputs or overlaps none of them.
 #pragma once
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -16,7 +16,7 @@ inline T* at(RunState& c, Id id) {
   return reinterpret_cast<T*>(c.address[id]);
 }
 
-// f(out[i], a[i]…) where an operand that is not varying is read once.
+// out[i] = f(a[i]…); an operand that is uniform (v… is false) is read once.
 template <bool va, class Out, class A, class F>
 inline void map1(const BlockStep& s, RunState& c, F f) {
   Out* out = at<Out>(c, s.out);
@@ -78,7 +78,7 @@ inline constexpr bool kCommutes =
     op == loop::Op::Or || op == loop::Op::Xor || op == loop::Op::Eq || op == loop::Op::Ne;
 
 #if defined(__aarch64__)
-// The instructions that keep a NaN and order the zeros; no C++ expression becomes them.
+// Instructions that propagate NaN and order -0 before +0; no C++ expression compiles to them.
 template <loop::Op op>
 inline float32x4_t extremum(float32x4_t a, float32x4_t b) {
   return op == loop::Op::Max ? vmaxq_f32(a, b) : vminq_f32(a, b);
@@ -130,8 +130,8 @@ void fma(const BlockStep& s, RunState& c) {
   map3<va, vb, vc, T, T>(s, c, [](T x, T y, T z) { return scalar::apply<loop::Op::Fma>(x, y, z); });
 }
 
-// The arithmetic of one type. A commutative operation has no uniform-varying form: its operands are swapped instead.
-// `In` says how a loop is compiled (tuned.h).
+// The arithmetic of one type. Commutative operations have no uniform-varying form: the compiler swaps the operands.
+// `In` wraps a loop to compile it for an instruction set (tuned.h).
 template <class T, template <Run> class In>
 Run arithmetic_of(loop::Op wanted, Shape sa, Shape sb, Shape sc) {
   bool va = sa == Shape::Varying, vb = sb == Shape::Varying, vc = sc == Shape::Varying;

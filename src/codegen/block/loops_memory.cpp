@@ -2,7 +2,7 @@
 
 #include "codegen/block/loops.h"
 
-// Moves bytes and does not look at them: one form per element width.
+// Steps that move elements without interpreting them: one form per element width.
 namespace sheaf::codegen::block {
 namespace {
 
@@ -47,7 +47,7 @@ void iota(const BlockStep& s, RunState& c) {
     out[i] = static_cast<int64_t>(x + static_cast<uint64_t>(i) * stride);
 }
 
-// Consecutive elements are not copied: the value points at them, unless `c` forbids it because a store comes before the
+// Contiguous elements are not copied: the value points at them, unless `c` forbids it because a store comes before the
 // last use.
 template <class T>
 void load_affine(const BlockStep& s, RunState& c) {
@@ -144,7 +144,7 @@ void check(const BlockStep& s, RunState& c) {
   if (!c.in_chunk) {
     if (!c.check->failed()) *c.check = record;
   } else if (lane < c.failed_lane) {
-    // The chunk runs statement by statement; the order that counts is iteration by iteration.
+    // The chunk runs statement by statement, but failures are ordered by iteration.
     c.failed_lane = lane;
     c.pending = record;
   }

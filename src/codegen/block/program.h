@@ -1,4 +1,4 @@
-// A kernel compiled to steps, with the layout of the frame they run in.
+// A kernel compiled to steps, with the layout of the frame that a run uses.
 #pragma once
 #include <memory>
 #include <span>
@@ -28,19 +28,19 @@ struct Cost {
 
 struct BlockProgram {
   Steps body;
-  // Frame: the table of addresses, then the scalars (starting as `scalars`), then states and arrays.
+  // Frame: the table of addresses, the scalars (initialized from `scalars`), then reduction states and arrays.
   size_t num_ids = 0;
   size_t frame_bytes = 0;
-  std::vector<int64_t> offsets;  // where in the frame an address points, by id
+  std::vector<int64_t> offsets;  // initial frame offset of each address, by id
   size_t scalars_at = 0, tail_at = 0;
   std::vector<uint64_t> scalars;  // constants are in place
   std::vector<Id> sizes;          // scalar of each run-time size, or kNoId
   std::vector<std::unique_ptr<CallSite>> calls;
-  routines::Arithmetic arithmetic;  // of the routines that they call
+  routines::Arithmetic arithmetic;  // of the routines that `calls` run
   std::vector<std::unique_ptr<Cost>> costs;
 };
 
-// What steps cost here.
+// Costs of this back end.
 inline constexpr loop::WorkRates kRates{.element = 0.3, .elementary = 2, .start = 6, .scalar = 3, .call = 1000};
 
 std::unique_ptr<BlockProgram> compile(const loop::Kernel& kernel, routines::Arithmetic arithmetic);

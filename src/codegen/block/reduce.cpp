@@ -1,6 +1,6 @@
 // Accumulators of reductions, in the order that kReduceLanes documents. "One axis" adds consecutive elements of one
-// reduction; "interleaved" adds one element each to up to kChunk reductions, which is how a reduction runs inside a
-// vector axis.
+// reduction; "interleaved" adds one element to each of up to kChunk reductions: a reduction inside a vector axis runs
+// like this.
 #include <cstring>
 
 #if defined(__aarch64__)
@@ -42,7 +42,7 @@ inline V combine_vectors(V a, V b) {
     return (c == Combine::Max ? a > b : a < b) ? a : b;
   else {
 #if defined(__aarch64__)
-    // These give NaN if either is, and order the zeros.
+    // These instructions give NaN if either operand is NaN, and order -0 before +0.
     if constexpr (sizeof(T) == 4)
       return c == Combine::Max ? V(vmaxq_f32(float32x4_t(a), float32x4_t(b)))
                                : V(vminq_f32(float32x4_t(a), float32x4_t(b)));
@@ -148,7 +148,7 @@ struct OneAxisPosition {
     int64_t i = 0;
     if (at == 0) s.best = x[0], i = 1;
     if constexpr (!std::is_same_v<T, bool>) {
-      // Most chunks hold nothing better: find their extreme first, then where it is.
+      // Most chunks do not improve the result: find the extreme of a chunk first, its position only if it is better.
       constexpr int kLanes = 4 * Vec<T>::kSize;
       if (n >= kLanes) {
         using V = typename Vec<T>::type;
@@ -188,7 +188,7 @@ inline void combine_rows(T* to, const T* left, const T* right, int64_t n) {
     to[i] = combine<c>(left[i], right[i]);
 }
 
-// Where the bracketing decides bits: a row of accumulators for each lane.
+// For operations whose bits depend on the order: a row of accumulators for each lane.
 template <Combine c, class T>
 struct Interleaved {
   T lanes[kReduceLanes][kChunk];
@@ -199,7 +199,7 @@ struct Interleaved {
   static Interleaved& of(std::byte* p) { return *reinterpret_cast<Interleaved*>(p); }
   static void init(std::byte* p) { of(p).blocks = of(p).count = 0; }
 
-  // Lanes that no element reached hold the identity, which changes nothing.
+  // Lanes without elements hold the identity and are skipped.
   void flush(int64_t used, int64_t n) {
     for (int half = kReduceLanes / 2; half > 0; half /= 2) {
       for (int64_t i = 0; i < half && i + half < used; ++i)
@@ -243,7 +243,7 @@ struct Interleaved {
   }
 };
 
-// Where it does not (integers, Max, Min): one row.
+// For operations whose bits do not depend on the order (integers, Max, Min): one row.
 template <Combine c, class T>
 struct InterleavedAnyOrder {
   T total[kChunk];

@@ -1,8 +1,8 @@
-// The compiled form of a kernel for the block back end: arrays of steps, each one call of a ready C++ loop.
+// The compiled form of a kernel for the block back end: arrays of steps, each one call of a precompiled C++ loop.
 //
-// Every value has an entry in a table of addresses. A *uniform* value is one scalar there; a *varying* one an array
-// with an element for each iteration of the current chunk of the vector axis. An address is fixed for the length of a
-// run, but for loads and stores of consecutive elements, which point into the caller's memory and move with the chunk.
+// Every value has an entry in a table of addresses. A *uniform* value is one scalar; a *varying* value is an array with
+// an element for each iteration of the current chunk of the vector axis. Addresses are fixed during a run, except those
+// of contiguous loads and stores, which point into the caller's memory and advance with the chunk.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +14,11 @@
 namespace sheaf::codegen::block {
 
 // Iterations of the vector axis that a step runs at a time. Divides kReduceBlock, and is a multiple of kReduceLanes.
-// Large enough that the call of a step costs little, small enough that a dozen values stay in the first-level cache.
+// Large enough to amortize the call of a step, small enough that the arrays of a dozen values fit in L1.
 inline constexpr int64_t kChunk = 256;
 static_assert(loop::kReduceBlock % kChunk == 0 && kChunk % loop::kReduceLanes == 0);
 
-// Of one run of a program by one thread.
+// State of one run of a program on one thread.
 struct RunState {
   std::byte** address;  // by value
   int64_t count;        // iterations in the current chunk
@@ -27,7 +27,7 @@ struct RunState {
   std::byte* const* buffers;
   int64_t failed_lane;  // the lowest iteration of the current chunk that failed a check, or kNone
   bool in_chunk;
-  loop::CheckRecord pending;  // that failure
+  loop::CheckRecord pending;  // the record of that failure
   loop::CheckRecord* check;
   const struct BlockProgram* program;
   static constexpr int64_t kNone = INT64_MAX;
@@ -43,9 +43,9 @@ inline constexpr Id kNoId = ~0u;
 struct Reducer {
   size_t state_bytes;
   void (*init)(std::byte* state);
-  // Elements number `at`, at + 1, … of the reduction (one axis), or element `at` of `count` interleaved reductions.
+  // Adds elements `at`, at + 1, … of one reduction (one axis), or element `at` of `count` interleaved reductions.
   void (*add)(std::byte* state, const std::byte* elements, int64_t at, int64_t count);
-  // Writes the result (one, or `count` of them) of n elements.
+  // Writes the result (one, or `count` of them); n: the number of elements of each reduction.
   void (*finish)(std::byte* state, std::byte* result, int64_t n, int64_t count);
 };
 
@@ -53,7 +53,7 @@ struct BlockStep {
   Run run;
   Id out = kNoId, a = kNoId, b = kNoId, c = kNoId;  // meaning by step
   int64_t imm = 0;
-  int64_t own = 0;       // frame offset of the array of a load that could not point into memory; of a reduction's state
+  int64_t own = 0;       // frame offset: of a load's array, used if it cannot point into memory; of a reduction's state
   Steps prologue, body;  // loops
   const Reducer* reducer = nullptr;
   struct CallSite* call = nullptr;

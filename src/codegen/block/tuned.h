@@ -1,6 +1,6 @@
-// Loops for one instruction set, included once per set by the files that define Kernels<T> in terms of them (see
-// instruction_sets.h): what they call is compiled into them, and so for the same set. Without it a fused multiply-add
-// on x86-64 is a call of the C library.
+// Loops for one instruction set; included once per set by the files that define Kernels<T> (see instruction_sets.h).
+// `flatten` inlines all callees, so that they are compiled for the same instruction set. Without it a fused
+// multiply-add on x86-64 is a call of the C library.
 template <Run run>
 struct Tuned {
   __attribute__((flatten)) static void here(const BlockStep& s, RunState& c) { run(s, c); }

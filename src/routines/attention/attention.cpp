@@ -28,13 +28,13 @@ T fma(T a, T b, T c) {
   return apply<Op::Fma>(a, b, c);
 }
 
-// As the operand of a matrix unit.
+// x as an operand of a matrix unit.
 template <class T>
 BFloat16 rounded(T x) {
   return std::fpclassify(x) == FP_SUBNORMAL ? BFloat16{} : convert<BFloat16>(x);
 }
 
-// total and the sum of a(i) b(i) for i < n: one chain, or as a matrix unit forms it.
+// total plus the sum of a(i) b(i) for i < n: one chain, or the order of a matrix unit.
 template <class T, class A, class B>
 T add_products(bool by_tiles, T total, int64_t n, A&& a, B&& b) {
   if (!by_tiles) {
@@ -55,7 +55,7 @@ T add_products(bool by_tiles, T total, int64_t n, A&& a, B&& b) {
 
 template <class T>
 constexpr T kNothing = -std::numeric_limits<T>::infinity();
-// What is subtracted from scores of which m is the largest.
+// The value to subtract from scores whose maximum is m.
 template <class T>
 T reference_point(T m) {
   return m == kNothing<T> ? T(0) : m;
@@ -65,7 +65,7 @@ int64_t rows_of_a_group(const RoutineCall& c, const AttentionArgs<>& a) {
   return sums_by_tiles(c.arithmetic, a) ? kTileRows : kAttentionRows;
 }
 
-// One head of one element of the batch: S is what memory holds, T what is computed in.
+// One head of one element of the batch. S is the type in memory, T the type of the arithmetic.
 template <class S, class T>
 struct Head {
   const AttentionArgs<>& a;
@@ -126,7 +126,7 @@ struct Head {
     return s;
   }
 
-  // Calls f(begin, end) for each block of columns of the group of rows from `first`.
+  // Calls f(begin, end) for each visible block of columns of the row group [first, last]; for all blocks with `all`.
   template <class F>
   void blocks(int64_t first, int64_t last, bool all, F&& f) const {
     ColumnRange r = all ? ColumnRange{0, a.columns} : sight.range(first, last);
@@ -187,7 +187,7 @@ void attention_in(const RoutineCall& c, const AttentionArgs<>& a) {
             T m = row.m;
             for (int64_t j = begin; j < end; ++j) {
               s.push_back(head.score(i, j, chains));
-              // A NaN score makes the row NaN by its weight; the running maximum stays a number.
+              // A NaN score makes the row NaN through its weight; the running maximum must not become NaN.
               if (s.back() == s.back()) m = apply<Op::Max>(s.back(), m);
             }
             T at = reference_point(m), factor = decay(row.m - at);

@@ -12,12 +12,12 @@ namespace {
 
 using namespace scalar;
 
-// What a contraction of T accumulates in.
+// The accumulator type of a contraction of T.
 template <class T>
 using Accumulator = std::conditional_t<std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>, float,
                                        std::conditional_t<std::is_same_v<T, int8_t>, int32_t, T>>;
 
-// Groups of kBf16TileTerms, the last filled up with zeros.
+// Sums in groups of kBf16TileTerms, the last padded with zeros.
 float total_by_tiles(const BFloat16* x, int64_t x_step, const BFloat16* y, int64_t y_step, int64_t terms) {
   float total = 0;
   auto at = [terms](const BFloat16* p, int64_t step, int64_t l) { return l < terms ? p[l * step] : BFloat16{}; };
@@ -58,7 +58,7 @@ void contract_in(const RoutineCall& c, const GemmArgs<>& g) {
         Acc& sum = sums[(l - begin) % chains];
         sum = apply<Op::Fma>(convert<Acc>(x[l * x_step]), convert<Acc>(y[l * y_step]), sum);
       }
-      // sum_of_chains, of integers that wrap too
+      // sum_of_chains, but integers wrap
       total = apply<Op::Add>(total, apply<Op::Add>(apply<Op::Add>(sums[0], sums[1]), apply<Op::Add>(sums[2], sums[3])));
     }
     return total;

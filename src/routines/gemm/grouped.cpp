@@ -15,7 +15,7 @@ std::vector<GroupProduct> group_products(const RoutineCall& call, const GroupedA
     for (int64_t q = 0; q < g.groups; ++q) {
       int64_t count = std::clamp<int64_t>(counts[p * g.counts[0] + q * g.counts[1]], 0, g.rows - from);
       if (g.outer) {
-        int64_t first = count > 0 ? from : 0;  // after the last row there is no memory to point to
+        int64_t first = count > 0 ? from : 0;  // an empty group may start past the last row
         out.push_back({{at(0, p * g.x.batch + first * g.x.row), at(1, p * g.other.batch + first * g.other.row),
                         at(3, (p * g.groups + q) * g.k * g.n)},
                        {.dtype = g.dtype,
@@ -40,7 +40,7 @@ std::vector<GroupProduct> group_products(const RoutineCall& call, const GroupedA
       }
       from += count;
     }
-    // Sums over nothing.
+    // Rows after the last group are sums over nothing: zeros.
     if (!g.outer && from < g.rows)
       out.push_back(
           {{at(0, 0), at(1, 0), at(3, (p * g.rows + from) * g.n)},

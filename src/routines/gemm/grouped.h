@@ -1,12 +1,11 @@
-// Products of groups of rows as a routine, `contract_groups` (mixture of experts). Rows of x [B, M, K] stand in G
-// groups one after the other, of counts [B, G] rows (i64):
-// - with w [B, G, K, N] it gives y [B, M, N], the rows of each group by its matrix; zeros in the rows after the last
+// Products of groups of rows as a routine, `contract_groups` (mixture of experts). The rows of x [B, M, K] form G
+// consecutive groups of counts [B, G] rows (i64):
+// - with w [B, G, K, N] it gives y [B, M, N], the rows of each group times its matrix; zeros in the rows after the last
 //   group;
-// - `outer`, with z [B, M, N], it gives [B, G, K, N], for each group the transposed rows of x by those of z; zeros
-// where a
-//   group is empty.
-// Each product is a `contract` of its own, to the bit. A count below 0 is taken as 0, and rows that x does not have are
-// left out: the op reports both.
+// - `outer`, with z [B, M, N], it gives [B, G, K, N], for each group the transposed rows of x times the rows of z;
+//   zeros for an empty group.
+// Each product has the bits of a `contract` by itself. A count below 0 is taken as 0, and a count that runs past the
+// rows of x is clamped: the op reports both errors.
 #pragma once
 #include <array>
 #include <vector>
@@ -28,8 +27,8 @@ struct GroupedArgs {
   MatrixStrides<Int> x;
   struct {
     Int batch, group, row, column;
-  } other;       // strides of w, or of z, which has no groups
-  DType result;  // dtype itself, or F32 as it is accumulated
+  } other;       // strides of w, or of z, which has no group axis
+  DType result;  // dtype, or F32, the accumulator type
   static void fields(auto& self, auto&& f) {
     f(self.dtype), f(self.outer), f(self.batch), f(self.rows), f(self.groups), f(self.k), f(self.n);
     f(self.counts), f(self.x.batch), f(self.x.row), f(self.x.column);
@@ -45,7 +44,7 @@ struct GroupProduct {
   int64_t flops() const { return 2 * args.m * args.n * args.k; }
 };
 
-// The products that a call consists of; they write different parts of its result, and all of it.
+// The products of a call. They write disjoint parts of the result, which together cover it.
 std::vector<GroupProduct> group_products(const RoutineCall& call, const GroupedArgs<>& args);
 
 void contract_groups(const RoutineCall& call, const GroupedArgs<>& args);

@@ -42,7 +42,7 @@ void contract_as(const RoutineCall& call, const ContractViewsArgs<>& args,
 
 std::vector<int64_t> offsets(const ViewAxes<int64_t>& axes) {
   std::vector<int64_t> out{0};
-  // Axis by axis, each inside of those before.
+  // Axis by axis, from the outermost to the innermost.
   for (size_t a = 0; a < kViewAxes; ++a) {
     if (axes.sizes[a] == 1) continue;
     std::vector<int64_t> inner;

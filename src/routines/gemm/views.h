@@ -1,7 +1,7 @@
-// A product of arrays that are no matrices in memory as a routine, `contract_views`: the windows of a convolution, an
-// image per example that counts as columns. Rows and columns of an operand are each up to kViewAxes axes of an array,
-// of which the last counts fastest. The result is that of `contract` for the matrices as they would be if they were
-// written out, to the bit.
+// A product of strided views as a routine, `contract_views` (implicit GEMM): operands that are no matrices in memory,
+// such as the windows of a convolution, or one image per example, which counts as columns. The rows and the columns of
+// an operand are up to kViewAxes axes of an array each, the last axis varying fastest. The result is bit for bit that
+// of `contract` on the materialized matrices.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -49,10 +49,10 @@ constexpr int64_t num_offsets(const ViewAxes<int64_t>& axes) {
     out *= n;
   return out;
 }
-// Where each row or column begins, in elements from the first.
+// The offset of each row or column from the first, in elements.
 std::vector<int64_t> offsets(const ViewAxes<int64_t>& axes);
 
-// The product as one of matrices in memory: `contract` of both operands, written out.
+// Materializes both operands as matrices and calls `contract`.
 void contract_written_out(const RoutineCall& call, const ContractViewsArgs<>& args,
                           void (*contract)(const RoutineCall&, const GemmArgs<>&));
 

@@ -1,16 +1,16 @@
-// What a product with quantized weights computes, to the bit.
+// Products with quantized weights as a routine: the layout of the weights, and the definition to the bit.
 //
-// Weights of a column are whole numbers times a scale, one scale for each group of rows: 8 bits (i8), or 4 bits less 8
-// (u8, two to a byte: the low half of a byte belongs to the first half of the group's rows, the high half to the
-// second). They are stored as [groups, tiles, rows, 4, deep]: a tile is four columns, and `deep` consecutive rows of a
-// column lie side by side. So a machine finds in one register what it multiplies and adds in one instruction, and
-// memory is read from one end to the other. Columns that fill up the last tile are not read.
+// A weight is an integer times a scale; a column has one scale for each group of rows. Integers have 8 bits (i8), or 4
+// bits with a zero point of 8 (u8, two to a byte: the low nibbles hold the first half of the group's rows, the high
+// nibbles the second half). They are stored as [groups, tiles, rows, 4, deep]: a tile is four columns, and `deep`
+// consecutive rows of a column are adjacent. So a register load gives the operands of one dot-product instruction, and
+// memory is read sequentially. Padding columns of the last tile are not read.
 //
-// In f32 a group of x is taken as whole numbers too, times a power of two, of two bytes: an element loses at most about
-// 2^-15 of the group's largest, a hundredth of what weights of 8 bits have lost. For weights of 4 bits one byte does:
-// 2^-7, a tenth of what they have lost. Sums within a group are then exact, whatever their order; sums over groups are
-// fused multiply-adds in f32, in order. An element of x that is not finite makes its row NaN. In f64 everything is a
-// chain of fused multiply-adds.
+// In f32 a group of x is quantized too, to 16-bit integers times a power of two: an element loses at most about 2^-15
+// of the group's largest, a hundredth of the error of 8-bit weights. For 4-bit weights x has 8 bits: 2^-7, a tenth of
+// the error of the weights. Sums within a group are then exact in any order; sums over groups are fused multiply-adds
+// in f32, in order. An element of x that is not finite makes its row NaN. In f64 everything is a chain of fused
+// multiply-adds.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -52,21 +52,21 @@ struct QuantizedArgs {
 
 inline constexpr int64_t kQuantizedTile = 4;  // columns
 
-// The power of two that a group of x is counted in, from the bits of its largest element without sign, and its inverse.
-// Where x is below 2^-100, its last bits go.
+// The quantization step of a group of x, a power of two, and its inverse. `largest`: the bits of the largest magnitude
+// in the group. Steps have a lower bound: elements below 2^-100 lose their last bits.
 struct QuantizedStep {
   float step, inverse;
   QuantizedStep(uint32_t largest, bool four_bits) {
     constexpr uint32_t kInfinity = 255u << 23;
     const uint32_t bits = four_bits ? 6 : 14;
-    // From 2^15 - 256 (127) on a count would not fit into two bytes (one): such elements belong to the next power.
+    // Counts from 2^15 - 256 (8 bits: 127) on would overflow: such a group takes the next power of two.
     constexpr uint32_t kCarry = 1 << 17;
     uint32_t exponent = std::max((std::min(largest, kInfinity - 1) + kCarry) >> 23, 27u);
     inverse = std::bit_cast<float>((254 + bits - exponent) << 23);
     step =
         largest >= kInfinity ? std::numeric_limits<float>::quiet_NaN() : std::bit_cast<float>((exponent - bits) << 23);
   }
-  // x as a whole number of steps, to the nearest even.
+  // x as an integer number of steps, rounded to nearest even.
   int32_t count(float x) const {
     constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: sums with it have no bits below one
     return std::bit_cast<int32_t>(x * inverse + kRound) - std::bit_cast<int32_t>(kRound);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace scalar;
 
-// Element l of a group of a column, as a whole number; `from` is the group's first element of the column.
+// The integer weight l of a group of a column; `from` is the first element of that group and column.
 template <class W>
 int32_t level(const W* from, const QuantizedArgs<>& g, int64_t l) {
   int64_t r = l % g.stored();
@@ -18,7 +18,7 @@ int32_t level(const W* from, const QuantizedArgs<>& g, int64_t l) {
   return (l < g.stored() ? stored & 15 : stored >> 4) - 8;
 }
 
-// What a group adds to the sum over groups: before its scale.
+// The sum of a group, before the scale of its weights.
 template <class W>
 double group_sum(const double* x, const W* w, const QuantizedArgs<>& g) {
   double sum = 0;

@@ -14,8 +14,8 @@ struct SumTotalsArgs {
   static void fields(auto& self, auto&& f) { f(self.dtype), f(self.n); }
 };
 
-// Adds n totals of blocks (loop/ir.h), the last of which may be of fewer elements, as one reduction of all their
-// elements would.
+// Adds n totals of blocks (loop/ir.h), the last of which may have fewer elements, with the bits of one reduction over
+// all of their elements.
 void sum_totals(const RoutineCall& call, const SumTotalsArgs<>& args);
 
 }  // namespace sheaf::routines

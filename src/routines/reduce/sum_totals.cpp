@@ -5,7 +5,7 @@
 namespace sheaf::routines {
 void sum_totals(const RoutineCall& c, const SumTotalsArgs<>& args) {
   auto in = [&]<class T>(const T* totals, T* sum) {
-    std::array<T, 64> waiting;  // one for each bit of the number of totals so far
+    std::array<T, 64> waiting;  // partial sums, one for each set bit of the number of totals so far
     int count = 0;
     for (int64_t i = 0; i < args.n; ++i) {
       T total = totals[i];

@@ -10,7 +10,7 @@ namespace {
 
 using namespace scalar;
 
-// A type that orders like T.
+// x as a type with built-in comparison and the order of T.
 template <class T>
 auto comparable(T x) {
   if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>)
@@ -25,7 +25,7 @@ void sort_in(const RoutineCall& c, const SortArgs<>& a) {
   T* values = c.buffer<T>(1);
   int32_t* positions = c.buffer<int32_t>(2);
   const int64_t n = a.n, count = a.count;
-  auto row = std::make_unique<T[]>(n);  // X may be V
+  auto row = std::make_unique<T[]>(n);  // a copy: values may share the memory of x
   auto order = std::make_unique<int32_t[]>(n);
   for (int64_t r = 0; r < a.rows; ++r, x += n, values += count, positions += count) {
     std::copy(x, x + n, row.get());
