@@ -1,5 +1,5 @@
-// What generated code and its host know of each other. Generated code refers to no outside symbol: what it cannot do by
-// itself it calls through the table of services in its context. Both sides name a service by its place in the table.
+// The ABI between generated code and its host. Generated code refers to no outside symbol: it calls the host through a
+// table of services in its context. Both sides identify a service by its index in the table.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -10,7 +10,7 @@
 namespace sheaf::codegen::native {
 
 struct CallContext;
-// The body of a parallel loop for the iterations [begin, end); `captures` are values of the code around it.
+// The outlined body of a parallel loop for the iterations [begin, end); `captures`: values from the enclosing code.
 using RangeBody = void (*)(CallContext*, const void* captures, int64_t begin, int64_t end);
 
 enum Service : int {
@@ -27,12 +27,12 @@ enum Service : int {
 };
 
 struct Services {
-  // Runs a loop of n iterations of `ns` nanoseconds each, on several threads where that pays, in ranges of at least
-  // `minimum`.
+  // Runs a loop of n iterations of `ns` nanoseconds each, on several threads if that pays, in ranges of at least
+  // `minimum` iterations.
   void (*parallel)(CallContext*, RangeBody, const void* captures, int64_t n, int64_t minimum, double ns);
   void (*fail)(CallContext*, int64_t site, int64_t payload);
-  // A check failed in a region for some of `count` iterations from `first` on. What counts is the order of iterations,
-  // not that of statements, so failures wait until the region ends.
+  // Reports that a check failed for some of the `count` iterations of a region from `first` on. Failures are ordered by
+  // iteration, not by statement, so they are held back until the region ends.
   void (*fail_lanes)(CallContext*, int64_t first, int64_t count, const uint8_t* ok, const int64_t* payloads,
                      int64_t site);
   void (*end_region)(CallContext*);

@@ -71,7 +71,7 @@ Value* ArithmeticEmitter::by_lane(llvm::Type* result, std::initializer_list<Valu
 
 Value* ArithmeticEmitter::is_zero(Value* x) { return b_.CreateIsNull(x); }
 
-// Of floats, a NaN wins and -0 is less than +0.
+// For floats, NaN propagates and -0 is less than +0.
 Value* ArithmeticEmitter::minimum(bool real, bool sign, Value* a, Value* b) {
   auto of_ints = sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin;
   return b_.CreateBinaryIntrinsic(real ? llvm::Intrinsic::minimum : of_ints, a, b);
@@ -81,7 +81,7 @@ Value* ArithmeticEmitter::maximum(bool real, bool sign, Value* a, Value* b) {
   return b_.CreateBinaryIntrinsic(real ? llvm::Intrinsic::maximum : of_ints, a, b);
 }
 
-// Divisions are by 1 where the divisor is 0 or -1, and the result is replaced.
+// If the divisor is 0 or -1, divides by 1 and replaces the result: these divisions may trap.
 Value* ArithmeticEmitter::integer(Op op, DType d, Value* a, Value* b) {
   bool sign = is_signed(d);
   Value* zero = like(a, d, 0);
@@ -118,8 +118,9 @@ Value* ArithmeticEmitter::compare(Op op, DType d, Value* a, Value* b) {
   return b_.CreateCmp(is_real(d) ? real[i] : is_signed(d) ? with_sign[i] : without[i], a, b);
 }
 
-// x > k ? k : x, and the same from below, keeps a NaN. On x86-64 that is one instruction as it stands; aarch64 has one
-// too, which LLVM does not take, since only here it is known that what a NaN carries is of no account.
+// x > k ? k : x, and the lower bound likewise, keep a NaN x. On x86-64 LLVM selects one instruction for this. On
+// aarch64 it does not, though there is one: LLVM does not know that NaN payloads are irrelevant here, so emit the
+// minimum.
 Value* ArithmeticEmitter::select(Value* condition, Value* yes, Value* no) {
   auto* compared = llvm::dyn_cast<llvm::FCmpInst>(condition);
   auto* limit = llvm::dyn_cast<llvm::Constant>(yes);
@@ -157,7 +158,7 @@ Value* ArithmeticEmitter::to_bf16(Value* x) {
   return b_.CreateTrunc(r, type(DType::BF16, lanes));
 }
 
-// Without hardware: the formulas of scalar/scalar_ops.h.
+// Without hardware support, uses the formulas of scalar/scalar_ops.h.
 Value* ArithmeticEmitter::to_f16(Value* x) {
   int lanes = lanes_of(x);
   auto word = [&](int64_t bits) { return like(x, DType::I32, bits); };
@@ -220,7 +221,7 @@ Value* ArithmeticEmitter::convert(Value* x, DType from, DType to) {
   if (is_real(from) && is_real(to)) return to == DType::F64 ? b_.CreateFPExt(x, target) : b_.CreateFPTrunc(x, target);
   if (is_real(to)) {
     auto one = [&](Value* v, llvm::Type* t) { return is_signed(from) ? b_.CreateSIToFP(v, t) : b_.CreateUIToFP(v, t); };
-    // Vectors of i64 may be rounded twice, by way of f64.
+    // A vector conversion from i64 might go through f64 and round twice.
     if (from == DType::I64 && to == DType::F32)
       return by_lane(target, {x}, [&](auto v) { return one(*v.begin(), type(to)); });
     return one(x, target);
@@ -231,9 +232,10 @@ Value* ArithmeticEmitter::convert(Value* x, DType from, DType to) {
   return is_signed(from) ? b_.CreateSExtOrTrunc(x, target) : b_.CreateZExtOrTrunc(x, target);
 }
 
-// A multiplication is added to one of its registers here, so that a constant would be copied to a fresh one by a vector
-// operation each time. Those are what such loops wait for; loads are not, and a volatile one stays where it is. All are
-// in one table, whose address waits in a register.
+// On aarch64 a fused multiply-add overwrites its addend, so a constant addend would be copied to a fresh register by a
+// vector operation each time. Vector operations are the bottleneck of such loops, loads are not: load the constant at
+// each use. The load is volatile so that LLVM does not hoist it. All constants are in one table, whose address stays in
+// a register.
 Value* ArithmeticEmitter::addend(Value* c) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(c);
   if (!host_.aarch64 || !constant || !c->getType()->isVectorTy()) return c;
@@ -246,7 +248,7 @@ Value* ArithmeticEmitter::addend(Value* c) {
                               llvm::Align(kVectorBytes), true);
 }
 
-// Where the function being emitted has the address of the table.
+// The address of the table in the function being emitted.
 Value* ArithmeticEmitter::table() {
   llvm::Function* function = b_.GetInsertBlock()->getParent();
   Value*& address = tables_[function];
@@ -254,7 +256,7 @@ Value* ArithmeticEmitter::table() {
   if (!table_)
     table_ = new llvm::GlobalVariable(*function->getParent(), b_.getInt8Ty(), true, llvm::GlobalValue::ExternalLinkage,
                                       nullptr, "addends");
-  // Known as a constant it would be put together again at each use.
+  // Hides the address from LLVM, which would rematerialize a constant address at each use.
   auto* opaque =
       llvm::InlineAsm::get(llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, false), "", "=r,0", false);
   llvm::IRBuilderBase::InsertPointGuard guard(b_);
@@ -272,8 +274,8 @@ void ArithmeticEmitter::finish() {
   table_->eraseFromParent();
 }
 
-// x << r | x >> 32 - r of vectors, where an instruction shifts and inserts: half the time that LLVM's choice, shifting
-// and accumulating, takes.
+// x << r | x >> 32 - r of vectors with shift-and-insert: half the time of LLVM's choice, shift-and-accumulate.
+// Returns nullptr for anything else.
 Value* ArithmeticEmitter::rotation(Value* left, Value* right) {
   using namespace llvm::PatternMatch;
   Value* x;

@@ -1,4 +1,4 @@
-// The scalar operations of the loop IR as LLVM instructions, on scalars or vectors alike; the bits of
+// Emits the scalar operations of the loop IR as LLVM instructions on scalars or vectors, with the bits of
 // scalar/scalar_ops.h.
 #pragma once
 #include <functional>
@@ -28,7 +28,7 @@ class ArithmeticEmitter {
   ArithmeticEmitter(llvm::IRBuilderBase& builder, const EmitTarget& host, CallService call)
       : b_(builder), host_(host), call_(std::move(call)) {}
 
-  // A bool is one bit in registers and a byte in memory; bf16 and f16 are their bits.
+  // The LLVM type of d. A bool is one bit in registers and a byte in memory; bf16 and f16 are 16-bit integers.
   llvm::Type* type(DType d, int lanes = 1);
   llvm::Type* memory_type(DType d, int lanes = 1);
   Value* constant(DType d, int64_t bits);
@@ -37,16 +37,16 @@ class ArithmeticEmitter {
   Value* apply(const loop::Inst& inst, Value* a, Value* b, Value* c);
   Value* convert(Value* x, DType from, DType to);
 
-  // Reductions. Those of bools are carried out on bytes: the accumulator type.
+  // Reductions. Reductions of bools accumulate in bytes.
   static DType accumulator(DType d) { return d == DType::Bool ? DType::U8 : d; }
   Value* identity(loop::Combine c, DType d);
   Value* combine(loop::Combine c, DType d, Value* a, Value* b);
-  // For ArgMax and ArgMin: whether the later x takes the place of `best`.
+  // For ArgMax and ArgMin: true if a later element x replaces `best`.
   Value* replaces(loop::Combine c, DType d, Value* x, Value* best);
-  // Equal, or both NaN.
+  // True if x and y are equal, or both NaN.
   Value* ties(DType d, Value* x, Value* y);
 
-  // When all is emitted.
+  // Completes the constant table. Call once after all code is emitted.
   void finish();
 
  private:
@@ -72,7 +72,7 @@ class ArithmeticEmitter {
   llvm::IRBuilderBase& b_;
   const EmitTarget& host_;
   CallService call_;
-  // Constants that products are added to: a table in memory, and its address in each function.
+  // Constant addends of fused multiply-adds: a table in memory, and its address in each function.
   std::vector<llvm::Constant*> addends_;
   std::unordered_map<llvm::Constant*, int64_t> places_;  // in bytes
   int64_t table_bytes_ = 0;

@@ -1,4 +1,4 @@
-// What every kernel needs: functions, scopes and values; loops.
+// Functions, scopes, values and loops: the parts of the emitter that every kernel uses.
 #include "codegen/llvm/emit.h"
 
 #include <functional>
@@ -12,10 +12,10 @@ namespace sheaf::codegen::native {
 namespace {
 
 constexpr loop::WorkRates kRates{.element = 0.1, .elementary = 1.5, .start = 0.5, .scalar = 0.5, .call = 1000};
-// A long body with much alive would keep its values in memory when many vectors are interleaved.
+// A long body with many live values would spill if it were unrolled to kPieces vectors.
 constexpr int kPiecesOfWideBodies = 2;
 constexpr int kLongBody = 150;  // in statements
-constexpr int kMuchAlive = 16;  // values
+constexpr int kMuchAlive = 16;  // live values
 
 int statements(const Block& b) {
   int n = 0;
@@ -24,8 +24,8 @@ int statements(const Block& b) {
   return n;
 }
 
-// How many values of the statements, constants aside, are needed at once; those of loops inside count as if they ran
-// once.
+// The maximum number of simultaneously live values of the statements, without constants; inner loops count as if they
+// ran once.
 int most_alive(const loop::Kernel& k, const Block& b) {
   std::map<ValueId, int> last;  // use
   std::vector<const Stmt*> in_order;
@@ -191,7 +191,7 @@ Value* Emitter::service(Service s, llvm::Type* result, const Values& args, bool 
   Value* code = b_.CreateLoad(b_.getPtrTy(), element(b_.getPtrTy(), context_field(0, b_.getPtrTy()), i64(s)));
   auto* call = b_.CreateCall(llvm::FunctionType::get(result, types, false), code, all);
   call->addFnAttr(llvm::Attribute::NoUnwind);
-  // Without the context it is arithmetic, which may move to where it is needed (seldom).
+  // A service without the context is pure arithmetic and may be moved to its uses (see seldom()).
   if (!with_context) call->setDoesNotAccessMemory();
   return call;
 }
@@ -315,7 +315,7 @@ void Emitter::loop(const Stmt& s) {
 
 void Emitter::any_loop(const Stmt& s) {
   bool region = !step_ && loop::is_region(k_, s);
-  // Iterations of a region are independent, so a large one outside of all loops may use the threads too.
+  // Iterations of a region are independent, so a top-level region may run in parallel too.
   if (!step_ && !fn_->parent && (s.mark == loop::Mark::Parallel || (region && depth() == 1)))
     return outlined(s, region);
   Val* zero = constant(0);

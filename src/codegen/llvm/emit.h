@@ -11,17 +11,17 @@ class Module;
 
 namespace sheaf::codegen::native {
 
-// What decides how code is emitted; never what it computes.
+// Facts that decide how code is emitted; they never change what it computes.
 struct EmitTarget {
-  int lanes;  // elements in a piece of a vector: a register of 32-bit elements
+  int lanes;  // elements of a piece: a vector register of 32-bit elements
   bool fma;   // fused multiply-add in hardware
   bool f16;   // conversions between f32 and f16 in hardware
-  bool bf16;  // from f32 to bf16, to the nearest and with NaN as scalar/scalar_ops.h has it
+  bool bf16;  // conversion from f32 to bf16 in hardware, with rounding and NaN as in scalar/scalar_ops.h
   bool aarch64;
-  int64_t bypass_bytes;  // arrays of so many bytes and more are written past the caches; 0 for none
+  int64_t bypass_bytes;  // arrays of at least this size are written with streaming stores; 0: none
 };
 
-// emit.cpp: adds the function `name` for the kernel, and says what it calls.
+// emit.cpp: adds the function `name` for the kernel to the module; returns the routines that it calls.
 std::vector<NativeObject::Call> emit_kernel(const loop::Kernel& kernel, const std::string& name, const EmitTarget& host,
                                             llvm::Module& module);
 

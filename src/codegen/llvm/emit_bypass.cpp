@@ -1,6 +1,6 @@
-// Stores past the caches. A store to a line that no cache holds reads the line first; a store without a cache writes it
-// alone. So an array that is larger than what the caches keep for its reader is written in two thirds of the time, or
-// less. Whether a launch writes so much is known when it runs: its code has both stores, and one branch for each step.
+// Streaming (non-temporal) stores. A normal store that misses the caches first reads the line; a streaming store only
+// writes it. So an array too large to stay in the caches for its reader is written in two thirds of the time, or less.
+// The size is known only when a launch runs, so the code has both kinds of stores and one branch for each step.
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace sheaf::codegen::native {
 
-// Of a vector store: whether it should bypass the caches, or null where that is never so.
+// Emits the condition on which a vector store should bypass the caches; returns null if it never should.
 Value* Emitter::should_bypass(const Stmt& s, const Val* offset, Value* address) {
   const int64_t element_bytes = size_bytes(k_.buffers[static_cast<size_t>(s.id)].dtype);
   const int64_t piece_bytes = std::min<int64_t>(kLineBytes, element_bytes * num_lanes());
   if (host_.bypass_bytes == 0 || num_lanes() != host_.lanes || row_length_ || nest_.empty()) return nullptr;
   if (offset->kind != Val::Affine || !is_constant(offset->stride, 1)) return nullptr;
-  // What the kernel itself reads again, or reads and replaces, is in a cache anyway.
+  // A buffer that the kernel also reads (before or after the store) is in a cache anyway.
   std::set<int64_t> read;
   for (const Inst& inst : k_.values)
     if (inst.op == Op::Load) read.insert(inst.imm);
@@ -35,7 +35,7 @@ Value* Emitter::should_bypass(const Stmt& s, const Val* offset, Value* address) 
   return b_.CreateAnd(large, b_.CreateICmpEQ(low_bits, i64(0)));
 }
 
-// Stores `x`, whose pieces lie one after the other from `address` on.
+// Stores the pieces of `x` to `addresses`: with streaming stores if `bypass`, else with normal ones.
 void Emitter::store_or_bypass(Value* bypass, const Values& x, const Values& addresses, llvm::Align align) {
   BasicBlock *past = new_block("past"), *cached = new_block("cached"), *join = new_block("join");
   b_.CreateCondBr(bypass, past, cached);
@@ -54,8 +54,8 @@ void Emitter::store_or_bypass(Value* bypass, const Values& x, const Values& addr
   b_.SetInsertPoint(join);
 }
 
-// Stores that bypass the caches wait in buffers of the core: they are to be seen before whatever says that the work is
-// done.
+// Streaming stores are weakly ordered: they must become visible before the store that signals that the work is done, so
+// a fence follows them.
 void Emitter::finish_bypassing() {
 #if defined(__x86_64__)
   if (fn_->bypasses) b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::x86_sse_sfence, {});

@@ -1,16 +1,15 @@
-// Reductions of columns: a region whose iterations are the columns of a matrix that is reduced row by row.
+// Column reductions: a region whose iterations are the columns of a matrix, reduced over its rows.
 #include "codegen/llvm/emitter.h"
 #include "loop/regions.h"
 
 namespace sheaf::codegen::native {
 
-// Columns that are reduced together, in bytes of a row. Memory is read in order where that is whole rows, more than
-// twice as fast as parts of them; 32 rows of accumulators stay in the second-level cache, and in the first if rows are
-// short.
+// Columns reduced together, in bytes of a row. If that covers whole rows, memory is read sequentially, more than twice
+// as fast as parts of rows; 32 rows of accumulators stay in L2, and in L1 if rows are short.
 constexpr int64_t kColumnBytes = 8192;
-// Where rows are shorter than this many columns, and many, threads share rows and not columns.
+// If rows are shorter than kWideRow columns and there are at least kManyRows, threads split the rows, not the columns.
 constexpr int64_t kWideRow = 8192, kManyRows = 256, kMinColumns = 256;
-constexpr int64_t kBlocksTogether = 16;  // whose totals wait to be combined
+constexpr int64_t kBlocksTogether = 16;  // whose totals are buffered, then combined in order
 
 bool Emitter::reduces_columns(const Stmt& s) {
   if (s.mark != loop::Mark::Vector) return false;
@@ -44,8 +43,7 @@ Value* Emitter::load_columns(const Columns& c, Value* row, int p) {
                               llvm::Align(static_cast<uint64_t>(size_bytes(c.type))));
 }
 
-// row `to` = f(the same columns of row `x` of cx, and of row `y` of cy), piece by piece; rows that f does not use are
-// null.
+// Emits row `row` of `to` = f(row `x` of cx, row `y` of cy), elementwise by pieces; rows that f does not use are null.
 void Emitter::each_column(const Columns& to, Value* row, const Columns& cx, Value* x, const Columns& cy, Value* y,
                           llvm::function_ref<Value*(Value*, Value*)> f) {
   Loop l = open(i64(0), to.used, int64_t{kPieces} * host_.lanes, {}, false);
@@ -106,7 +104,7 @@ Columns Emitter::column_rows(Columns like, int64_t rows) {
   return like;
 }
 
-// The totals of reduction `t`, statement number `before` of region `s`, for the columns [first, last).
+// Emits the totals of reduction `t`, statement number `before` of region `s`, for the columns [first, last).
 Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val* first, Val* last,
                                const Columns& shape) {
   Columns total = column_rows(shape, 1);
@@ -150,7 +148,8 @@ Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val*
   Value* row_ns = b_.CreateFDiv(b_.CreateFMul(work(s, true), real(shape.used)), real(n));
   Loop wave = open(i64(0), all, kBlocksTogether, {}, false);
   Value* together = smin(i64(kBlocksTogether), b_.CreateSub(all, wave.i));
-  // Threads share blocks; or, if there is one, its lanes, which are independent: each reads some of every 32 rows.
+  // Threads split the blocks; if there is only one block, its 32 independent lanes: each thread reads some of every 32
+  // rows.
   fork_columns(together, b_.CreateFMul(row_ns, real(i64(kReduceBlock))), [&](Value* first_block, Value* last_block) {
     Columns to = captured(waiting), lanes = column_rows(to, kReduceLanes);
     Value *n = value(t.extent)->scalar, *before = capture(wave.i), *lane_ns = capture(row_ns),
@@ -174,7 +173,7 @@ Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val*
                    close(row);
                    close(turn);
                  });
-    // Lanes that no element reached would hold the identity, which changes nothing.
+    // Skips lanes without elements: they would hold the identity.
     Loop halve = open(i64(0), i64(5), 1, {}, false);
     static_assert(kReduceLanes == 1 << 5);
     Value* half = b_.CreateLShr(i64(kReduceLanes / 2), halve.i);
@@ -195,7 +194,7 @@ Columns Emitter::column_totals(const Stmt& s, const Stmt& t, size_t before, Val*
   each_column(pending, b_.CreateSub(count, carries), waiting, push.i, waiting, none, copy);
   close(push);
   close(wave);
-  // All blocks, from the last to the first.
+  // Combines the pending blocks, from the last to the first.
   Value* left = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, all);
   If some = open_if(b_.CreateICmpSGT(left, i64(0)));
   Value* top = b_.CreateSub(left, i64(1));

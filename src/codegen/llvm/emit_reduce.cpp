@@ -4,7 +4,7 @@
 
 namespace sheaf::codegen::native {
 
-constexpr int64_t kWave = 2048;  // blocks of a reduction whose totals wait to be combined
+constexpr int64_t kWave = 2048;  // blocks of a reduction whose totals are buffered, then combined in order
 
 void Emitter::reduce(const Stmt& s) {
   bool position = s.combine == Combine::ArgMax || s.combine == Combine::ArgMin;
@@ -32,7 +32,8 @@ bool Emitter::is_ordered(const Stmt& s) const {
   return (d == DType::F32 || d == DType::F64) && (s.combine == Combine::Sum || s.combine == Combine::Prod);
 }
 
-// Several axes that are reduced as one: the index is divided by their sizes, which its extent is the product of.
+// Several axes that are reduced as one: the extent is the product of their sizes, and the body divides the index by
+// them.
 namespace {
 bool is_factor(const loop::Kernel& k, ValueId product, ValueId v) {
   const Inst& i = k.values[product];
@@ -56,8 +57,8 @@ bool Emitter::is_axis_quotient(ValueId v) const {
   return x.op == Op::Index ? x.imm == axes_->reduction->axis : is_axis_quotient(i.args[0]);
 }
 
-// Quotients of indices, which doubles hold exactly, by the product with the reciprocal: at most one off. Processors
-// have no division of such vectors.
+// Divides indices by multiplying with the reciprocal in f64, which represents indices exactly; corrects the quotient,
+// which is off by at most one. Processors have no vector division of 64-bit integers.
 Value* Emitter::quotient(Value* x, Val* by) {
   Value* over = [&] {
     At at(*this, by->depth);
@@ -81,8 +82,8 @@ Val* Emitter::axis_quotient(Val* x, Val* by) {
   return make(std::move(out));
 }
 
-// Elements `first` … of a reduction that is a region. Of several axes most steps stay within one row of the last: there
-// the quotient is the same for all elements, and they are read as if there were no other axis.
+// Emits the elements from `first` on of a reduction that is a region. If it reduces several axes, most steps stay
+// within one row of the last axis: the quotient is then uniform, and the elements are loaded as those of a single axis.
 Values Emitter::elements(const Stmt& s, int pieces_wanted, int lanes, Value* first) {
   const ValueId divisor = divisor_of_index(k_, s);
   if (divisor == loop::kNoValue) return elements_of_axis(s, pieces_wanted, lanes, first);
@@ -129,7 +130,7 @@ Values Emitter::elements_of_axis(const Stmt& s, int pieces_wanted, int lanes, Va
   return out;
 }
 
-// Lane i with lane i + half, until one is left.
+// Tree reduction of the lanes: combines lane i with lane i + half until one is left.
 Value* Emitter::halved(const Stmt& s, Values x) {
   for (size_t half = x.size() / 2; half > 0; half /= 2)
     for (size_t i = 0; i < half; ++i)
@@ -177,8 +178,8 @@ Values Emitter::combined(const Stmt& s, const Values& x, const Values& y) {
   return out;
 }
 
-// Block results wait in `pending`, one row of pieces for each bit of the number of blocks so far, like the carries of a
-// binary counter.
+// Adds a block result to `pending`: one row of pieces for each set bit of the number of blocks so far, like the carries
+// of a binary counter.
 void Emitter::push_block(const Stmt& s, const StackRows& pending, Value* blocks, Values total) {
   Value* count = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, blocks);
   Value* carries = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt64Ty()}, {b_.CreateNot(blocks), b_.getFalse()});
@@ -196,7 +197,7 @@ Values Emitter::pop_blocks(const Stmt& s, const StackRows& pending, Value* n) {
   return close(l, combined(s, load_row(pending, from), carried(l)));
 }
 
-// The frame of a reduction in blocks: block_total(base, limit) gives the total of elements [base, limit).
+// Emits the outer loop of a reduction over blocks; block_total(base, limit) emits the total of elements [base, limit).
 Values Emitter::by_blocks(const Stmt& s, int pieces, int lanes,
                           llvm::function_ref<Values(Value*, Value*)> block_total) {
   DType d = accumulator(s);
@@ -233,7 +234,8 @@ Value* Emitter::value_along(const Stmt& s) {
   return from_accumulator(s, total);
 }
 
-// Outside of all loops threads share the blocks, a wave of them at a time; their totals are then combined in order.
+// At the top level, threads split the blocks, one wave of kWave blocks at a time; the totals of a wave are then
+// combined in order.
 Value* Emitter::total_of_shared_blocks(const Stmt& s) {
   DType d = accumulator(s);
   Value* blocks =
@@ -268,7 +270,7 @@ Value* Emitter::total_of_shared_blocks(const Stmt& s) {
   return phi;
 }
 
-// The total of elements [base, limit), at most a block: the 32 lanes are a few registers.
+// The total of elements [base, limit), at most one block; the 32 lanes are held in a few vector registers.
 Value* Emitter::block_total(const Stmt& s, Value* base, Value* limit) {
   DType d = accumulator(s);
   int lanes = host_.lanes, pieces = kReduceLanes / lanes, together = std::min(pieces, pieces_of(s));
@@ -286,7 +288,7 @@ Value* Emitter::block_total(const Stmt& s, Value* base, Value* limit) {
       acc[static_cast<size_t>(p + q)] = combined(s, acc[static_cast<size_t>(p + q)], x[static_cast<size_t>(q)]);
   }
   acc = close(wide, acc);
-  // Fewer than 32 elements are left: at most once.
+  // Remainder of fewer than 32 elements: runs at most once.
   Loop rest = open(full, limit, kReduceLanes, acc, false);
   store_row(memory, i64(0), carried(rest));
   Value* narrow = b_.CreateAdd(full, b_.CreateAnd(b_.CreateSub(limit, full), i64(-lanes)));
@@ -304,7 +306,8 @@ Value* Emitter::block_total(const Stmt& s, Value* base, Value* limit) {
   return halved(s, acc);
 }
 
-// The same for positions: each lane keeps its best, the first of equals; then the lanes are compared.
+// ArgMax and ArgMin along the vector axis: each lane keeps its best element, the first of equals; then the lanes are
+// compared.
 Value* Emitter::position_along(const Stmt& s) {
   DType d = accumulator(s);
   int lanes = host_.lanes, pieces = kPieces;
@@ -358,7 +361,7 @@ Value* Emitter::position_along(const Stmt& s) {
   return last[1];
 }
 
-// A reduction inside a region, or around loops: one element for each iteration of the region at a time.
+// A reduction inside a region, or around loops: `add` emits the update by one element for each iteration of the region.
 void Emitter::inside(const Stmt& s, Value* from, Value* to, Values& state,
                      llvm::function_ref<void(Values&, const Values&, Value*)> add) {
   auto element = [&] {
@@ -399,7 +402,7 @@ Values Emitter::position_inside(const Stmt& s) {
   return Values(state.begin() + static_cast<std::ptrdiff_t>(count), state.end());
 }
 
-// Where the bracketing decides bits: a row of memory for each of the 32 lanes.
+// For operations whose bits depend on the order: a row of memory for each of the 32 lanes.
 Values Emitter::ordered_inside(const Stmt& s) {
   if (row_length_) return ordered_elements(s);
   DType d = accumulator(s);
@@ -415,7 +418,7 @@ Values Emitter::ordered_inside(const Stmt& s) {
       Value* row = b_.CreateAnd(i, i64(kReduceLanes - 1));
       store_row(lanes, row, combined(s, load_row(lanes, row), x));
     });
-    // Lanes that no element reached would hold the identity, which changes nothing.
+    // Skips lanes without elements: they would hold the identity.
     Value* used = b_.CreateSub(first, base);
     for (int half = kReduceLanes / 2; half > 0; half /= 2) {
       Loop l = open(i64(0), b_.CreateSub(smin(used, i64(2 * half)), i64(half)), 1, {}, false);

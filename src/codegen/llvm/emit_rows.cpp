@@ -1,18 +1,18 @@
-// Loops over short rows: a row for each lane of a vector. A reduction of five numbers would leave most lanes of its own
-// axis idle, and its steps for whole vectors, parts of one and single elements cost more than the numbers do.
+// Loops over short rows, vectorized across rows: one row per lane. A reduction of five numbers would leave most lanes
+// of its own axis idle, and its main, one-vector and remainder loops would cost more than the additions.
 //
-// Rows of a known length are written out without loops. Where they lie one after the other, the elements that a step
-// reads are consecutive: they are loaded as whole vectors and sorted by their number in the row, in registers.
+// Rows of a known length are unrolled completely. If the rows are contiguous, the elements that a step reads are
+// consecutive: they are loaded as whole vectors and deinterleaved by their number in the row, in registers.
 #include "codegen/llvm/emitter.h"
 #include "loop/regions.h"
 
 namespace sheaf::codegen::native {
 namespace {
 
-constexpr int kPiecesOfRows = 2;  // with loops inside, or of rows that are shorter than this
+constexpr int kPiecesOfRows = 2;  // for rows of unknown length, or of fewer elements than this
 constexpr int64_t kFewElements = 3;
 
-// By how much a value grows with an index; -1 where that is not a constant.
+// The coefficient of an index in a value; -1 if it is not a constant.
 int64_t growth(const loop::Kernel& k, ValueId v, int axis) {
   const Inst& i = k.values[v];
   if (i.op == Op::Index) return i.imm == axis;
@@ -25,7 +25,7 @@ int64_t growth(const loop::Kernel& k, ValueId v, int axis) {
   return i.op == Op::Add && x[0] >= 0 && x[1] >= 0 ? x[0] + x[1] : -1;
 }
 
-// The values of a body that differ between its elements.
+// The values of a body that depend on its index.
 std::vector<ValueId> varying(const loop::Kernel& k, const Stmt& s) {
   std::set<ValueId> found;
   for (const Stmt& t : s.body)
@@ -45,11 +45,11 @@ bool loads_come_first(const loop::Kernel& k, const Block& b) {
   return true;
 }
 
-// The vector of the elements that `place` says for its lanes: a number in `x` laid end to end.
+// Shuffles: lane l of the result is element place(l) of the concatenation of `x`.
 Value* picked(llvm::IRBuilderBase& b, const Values& x, int lanes, llvm::function_ref<int(int lane)> place) {
   Value* out = x[0];
   for (int n = 0; n < static_cast<int>(x.size()); ++n) {
-    if (n == 0 && x.size() > 1) continue;  // together with the next
+    if (n == 0 && x.size() > 1) continue;  // shuffled together with the next
     llvm::SmallVector<int, 16> mask;
     for (int l = 0; l < lanes; ++l) {
       int from = place(l) / lanes, at = place(l) % lanes;
@@ -61,7 +61,7 @@ Value* picked(llvm::IRBuilderBase& b, const Values& x, int lanes, llvm::function
   return out;
 }
 
-// The elements of rows, which lie end to end in `x`, by their number in the row.
+// Deinterleaves contiguous rows: vector i of the result has element i of each row.
 Values by_number(llvm::IRBuilderBase& b, const Values& x, int lanes) {
   int n = static_cast<int>(x.size());
   Values out(x.size());
@@ -82,7 +82,7 @@ Values by_number(llvm::IRBuilderBase& b, const Values& x, int lanes) {
   return out;
 }
 
-// The inverse.
+// The inverse of by_number: interleaves.
 Values end_to_end(llvm::IRBuilderBase& b, const Values& x, int lanes) {
   int n = static_cast<int>(x.size());
   Values out(x.size());
@@ -146,7 +146,8 @@ void Emitter::each_element(const Stmt& s, llvm::function_ref<void(Value* number)
     block(s.body);
     f(i64(e.number));
     pop_scope();
-    // An offset that the number 0 is added to is known outside: so long for this element only.
+    // Forget the values of this element. The builder folds "+ 0", so such an offset may live in an outer scope, which
+    // pop_scope() does not clear.
     for (ValueId v : mine)
       fn_->values[v] = nullptr;
   }
@@ -158,7 +159,7 @@ bool Emitter::is_end_to_end(ValueId offset, const Val* v) const {
          growth(k_, offset, element_->axis) == 1;
 }
 
-// What a step reads with its rows' elements from the current one on: vector number `i` of piece p.
+// The address of vector `i` of the contiguous rows of piece p; `offset` is that of the current element.
 Value* Emitter::end_to_end_address(int64_t buffer_number, Val* offset, int p, int64_t i) {
   llvm::Type* type = a_.memory_type(k_.buffers[static_cast<size_t>(buffer_number)].dtype);
   Value* first = b_.CreateMul(b_.CreateAdd(step_->first, i64(int64_t{p} * step_->lanes)), i64(row_length_));
@@ -201,7 +202,7 @@ void Emitter::store_end_to_end(const Stmt& s, Val* offset, const Values& x) {
   }
 }
 
-// Lanes of ir.h that no element reached would hold the identity, which changes nothing.
+// An ordered reduction of an unrolled row. Skips lanes (of ir.h) without elements: they would hold the identity.
 Values Emitter::ordered_elements(const Stmt& s) {
   Values none,
       identity(static_cast<size_t>(num_pieces()), a_.splat(a_.identity(s.combine, accumulator(s)), num_lanes()));

@@ -1,4 +1,4 @@
-// Statements: arithmetic, branches around what is seldom needed, memory, checks and calls.
+// Emits statements: arithmetic, branches around unlikely values (Seldom), memory accesses, checks and calls.
 #include <llvm/IR/MDBuilder.h>
 
 #include <functional>
@@ -57,7 +57,7 @@ void Emitter::let(ValueId v) {
   define(v, make(std::move(out)));
 }
 
-// Values that nothing but the first choice of this Seldom needs.
+// The values that are needed only for the first choice of this Seldom.
 std::vector<bool> Emitter::only_for_choice(ValueId seldom) const {
   std::vector<bool> mine(k_.values.size(), false), others(k_.values.size(), false);
   std::function<void(const Block&)> statements = [&](const Block& block) {
@@ -70,7 +70,7 @@ std::vector<bool> Emitter::only_for_choice(ValueId seldom) const {
     }
   };
   statements(k_.body);
-  // Arguments come before what uses them.
+  // In reverse order: operands have smaller numbers than their users.
   for (ValueId v = static_cast<ValueId>(k_.values.size()); v-- > 0;)
     for (int i = 0; i < scalar::num_operands(k_.values[v].op); ++i)
       ((v == seldom ? i == 1 : mine[v] && !others[v]) ? mine : others)[k_.values[v].args[i]] = true;
@@ -79,13 +79,13 @@ std::vector<bool> Emitter::only_for_choice(ValueId seldom) const {
   return mine;
 }
 
-// A branch around what is seldom needed, for all pieces of a step at once: one for each would take their work apart,
-// and pieces would wait for themselves.
+// Emits a branch around code that is seldom needed, one for all pieces of a step: a branch for each piece would prevent
+// interleaving their instructions, and each piece would wait for its own latencies.
 Values Emitter::seldom(ValueId v, const Values (&x)[3]) {
   std::vector<bool> mine = only_for_choice(v);
   std::set<Value*> kept(x[0].begin(), x[0].end());
   kept.insert(x[2].begin(), x[2].end());
-  // What is known stays for whoever asks next, but for the elements of values that are only for this.
+  // Values already computed stay available to later users, except the elements of values needed only here.
   std::function<void(const Val*, bool)> keep = [&](const Val* known, bool elements) {
     if (!known) return;
     if (elements) kept.insert(known->pieces.begin(), known->pieces.end());
@@ -110,7 +110,7 @@ Values Emitter::seldom(ValueId v, const Values (&x)[3]) {
   for (size_t p = 0; p < x[0].size(); ++p)
     some.push_back(a_.apply(k_.values[v], x[0][p], x[1][p], x[2][p]));
   b_.CreateBr(join);
-  // From the last to the first: what only instructions there use goes there.
+  // From the last instruction to the first: sinks those that are used only in the branch.
   for (auto i = from->rbegin(); i != from->rend();) {
     llvm::Instruction& here = *i++;
     bool only =
@@ -130,7 +130,7 @@ Values Emitter::seldom(ValueId v, const Values (&x)[3]) {
   return out;
 }
 
-// i64 sums and products of affine and uniform values stay affine.
+// Keeps i64 sums and products of affine and uniform values affine; nullptr if the result is not affine.
 Val* Emitter::affine(const Inst& inst, Val* const* arg) {
   auto base = [&](Val* v) { return v->kind == Val::Affine ? v->base : v; };
   auto stride = [&](Val* v) { return v->kind == Val::Affine ? v->stride : constant(0); };
@@ -157,8 +157,8 @@ Val* Emitter::affine(const Inst& inst, Val* const* arg) {
 
 // --- memory ---
 
-// Calls f(address, piece, lane) for what the offset names: whole pieces (lane -1) where they are consecutive, else
-// element by element.
+// Calls f(address, piece, lane) for the elements at the offset: for whole pieces (lane -1) if they are contiguous, else
+// for each element.
 void Emitter::addresses(int64_t number, Val* offset, llvm::function_ref<void(Value*, int, int)> f) {
   llvm::Type* type = a_.memory_type(k_.buffers[static_cast<size_t>(number)].dtype);
   Value* memory = buffer(number);
@@ -190,8 +190,8 @@ void Emitter::addresses(int64_t number, Val* offset, llvm::function_ref<void(Val
     }
 }
 
-// The first reduction to read a buffer asks for what it will read soon: a machine's own prefetching follows one stream
-// at half to four fifths of what memory gives.
+// Emits prefetches for a reduction's first load from a buffer: with a single stream, the hardware prefetcher reaches
+// only half to four fifths of the memory bandwidth.
 void Emitter::ask_early(int64_t number, Value* address) {
   constexpr int64_t kAhead = 16 << 10, kLine = 64;
   constexpr int kRead = 0, kToSecondLevel = 2, kData = 1;
@@ -241,7 +241,7 @@ void Emitter::store(const Stmt& s) {
     return d == DType::Bool ? b_.CreateZExt(x, a_.memory_type(d, lanes)) : x;
   };
   if (offset->kind == Val::Uniform) {
-    // The last of the iterations stays.
+    // All iterations store to one address: the last one wins.
     Value* x = v->kind == Val::Uniform ? v->scalar : pieces(v).back();
     if (v->kind != Val::Uniform && num_lanes() > 1)
       x = b_.CreateExtractElement(x, static_cast<uint64_t>(num_lanes() - 1));

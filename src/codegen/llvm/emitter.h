@@ -1,18 +1,17 @@
-// From a kernel to an LLVM function. Internal to emit*.cpp, and the one header that includes LLVM's.
+// Emits an LLVM function for a kernel. Internal to emit*.cpp, and the one header that includes LLVM's.
 //
-// 1. Regions (loop/regions.h) run as vector code: a main loop of several *pieces* of `lanes` elements, a loop of one
-//    piece, and a scalar loop for what is left. Everything else is scalar code. No IR pass runs afterwards, so what is
-//    emitted is what the code generator sees: values in SSA form, no variables in memory but the lanes of reductions.
+// 1. Regions (loop/regions.h) run as vector code: a main loop unrolled to several *pieces* (vectors) of `lanes`
+//    elements, a loop of one piece, and a scalar remainder loop. Everything else is scalar code. No IR pass runs
+//    afterwards: the code generator sees the emitted IR, in SSA form, with only the lanes of reductions in memory.
 // 2. Values inside a region are uniform (the same for all its iterations), affine (i64, base + i * stride with uniform
-// base
-//    and stride) or varying (one vector for each piece). Affine values are computed only where someone needs the
-//    elements; loads and stores of stride 1 are vector accesses, of stride 0 a splat, others go lane by lane.
-// 3. A pure value is emitted in the outermost *scope* where its operands are known, which is all the hoisting there is.
-//    Every loop has two scopes: one that runs once if the loop runs at all, for loads, and the body.
-// 4. The body of a parallel loop becomes a function of its own; values it uses from outside are passed in an array.
-// 5. Reductions keep the lanes and blocks of ir.h: in vector registers along their own axis; as rows of an array where
-//    they run inside a region. Reductions of whole columns walk the rows of memory: loops over rows around loops over
-//    columns, and then the rest of the region with the totals. Loops over short rows are regions too: a lane has a row.
+//    base and stride) or varying (one vector for each piece). Affine values are expanded only if the elements are
+//    needed; loads and stores of stride 1 are vector accesses, of stride 0 a splat, others go lane by lane.
+// 3. A pure value is emitted in the outermost *scope* where its operands are known; this is the only hoisting. Every
+//    loop has two scopes: a preheader that runs once if the loop runs at all, for loads, and the body.
+// 4. The body of a parallel loop is outlined to a function; values that it uses from outside are passed in an array.
+// 5. Reductions keep the lanes and blocks of ir.h: in vector registers along their own axis; as rows of an array if
+//    they run inside a region. Reductions of whole columns read memory row by row: loops over rows around loops over
+//    columns, then the rest of the region with the totals. Loops over short rows are regions too: one row per lane.
 #pragma once
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/IRBuilder.h>
@@ -42,11 +41,12 @@ using loop::Stmt;
 using loop::ValueId;
 using Values = std::vector<Value*>;
 
-// Pieces of a step: enough independent work for the pipelines, few enough that the values of one fit the registers.
+// Pieces of a step (unroll factor): enough independent work for the pipelines, few enough that the live values fit in
+// the registers.
 constexpr int kPieces = 4;
-constexpr int64_t kMinRange = 256;  // iterations of a region that are worth a range of their own
-constexpr int64_t kLineBytes = 64;  // of a cache
-constexpr int kPendingBlocks = 40;  // levels of the binary counter of blocks: more than memory holds
+constexpr int64_t kMinRange = 256;  // least iterations of a region in a range of a thread
+constexpr int64_t kLineBytes = 64;  // of a cache line
+constexpr int kPendingBlocks = 40;  // levels of the binary counter of blocks: more than any memory needs
 
 // A value of the kernel in the function being emitted.
 struct Val {
@@ -54,7 +54,7 @@ struct Val {
   int depth;                               // the scope it is known in
   Value* scalar = nullptr;                 // Uniform
   Val *base = nullptr, *stride = nullptr;  // Affine
-  Values pieces;                           // Varying; Affine once the elements have been asked for
+  Values pieces;                           // Varying; Affine once the elements were needed
   std::map<int, Value*> splats;            // Uniform: by lanes
 };
 
@@ -64,9 +64,9 @@ inline bool is_constant(const Val* v, int64_t x) {
 }
 
 struct Scope {
-  llvm::Instruction* resume = nullptr;  // where code of this scope goes while an inner one is open
-  std::vector<ValueId> values;          // known here
-  int loads = -1;                       // the scope that loads of this one may move to, or -1
+  llvm::Instruction* resume = nullptr;  // insertion point for this scope while an inner one is open
+  std::vector<ValueId> values;          // defined in this scope
+  int loads = -1;                       // the outer scope that loads of this one may be hoisted to, or -1
 };
 
 struct Function {
@@ -79,10 +79,10 @@ struct Function {
   std::vector<Val*> values, index, result, sizes;
   std::vector<Value*> buffers;
   Values captured;        // in the parent
-  bool bypasses = false;  // some stores may bypass the caches
+  bool bypasses = false;  // contains streaming stores
 };
 
-// The iterations of a region that code is being emitted for: pieces * lanes of them from `first` on.
+// The iterations of a region for which code is being emitted: pieces * lanes of them from `first` on.
 struct Iterations {
   int pieces, lanes;
   Value* first;
@@ -111,21 +111,21 @@ struct StackRows {
 struct Columns {
   Value *memory, *first;
   DType type;
-  Value* used;  // columns of a row, rounded up to whole steps: what lies past the last is computed and never read
+  Value* used;  // columns of a row, rounded up to whole steps; the padding is computed and never read
 };
 
-// The element of short rows that code is being emitted for.
+// The element of short rows for which code is being emitted.
 struct RowElement {
   int axis;
   int64_t number;
-  // Whether elements of rows that lie end to end are loaded at the first and stored at the last.
+  // True if contiguous rows are loaded as whole vectors at the first element and stored at the last.
   bool regroups;
   std::map<ValueId, std::vector<Values>> loaded;  // by number
   std::map<const Stmt*, std::vector<Values>> stored;
 };
 
-// The reduction of several axes as one that code is being emitted for, and what its index divided by the size of the
-// last is, where that is the same for a whole step; else null.
+// The reduction over several collapsed axes for which code is being emitted. `quotient`: its index divided by the size
+// of the last axis if that is the same for a whole step, else null.
 struct ReducedAxes {
   const Stmt* reduction;
   Value* quotient;
@@ -139,7 +139,7 @@ class Emitter {
  private:
   // --- emit.cpp: functions, scopes, loops ---
 
-  // While it lives, code goes to the scope of this depth.
+  // RAII: while it lives, code is inserted into the scope of this depth.
   struct At {
     llvm::IRBuilderBase::InsertPointGuard guard;
     At(Emitter& e, int depth) : guard(e.b_) {
@@ -152,13 +152,13 @@ class Emitter {
   int depth() const { return static_cast<int>(fn_->scopes.size()) - 1; }
   void push_scope(llvm::Instruction* resume, BasicBlock* next, int loads);
   void pop_scope();
-  // A loop over [begin, end) by `step`, which divides the distance; `initial` values are carried around.
+  // Opens a loop over [begin, end) by `step`, which divides the distance. `initial`: the loop-carried values at entry.
   Loop open(Value* begin, Value* end, int64_t step, Values initial, bool move_loads);
-  // Ends the loop with the next carried values; returns them as they are after it.
+  // Closes the loop; `next`: the carried values of the next iteration. Returns the carried values after the loop.
   Values close(Loop& l, const Values& next = {});
   static Values carried(const Loop& l) { return Values(l.carried.begin(), l.carried.end()); }
   If open_if(Value* condition);
-  // Ends it; the value is `then` if it ran, else `otherwise`.
+  // Closes the branch; returns `then` if it was taken, else `otherwise` (a phi).
   Value* close_if(If& f, Value* then = nullptr, Value* otherwise = nullptr);
 
   Value* i64(int64_t x) { return b_.getInt64(static_cast<uint64_t>(x)); }
@@ -183,7 +183,7 @@ class Emitter {
   Val* size(int64_t i);
   Value* buffer(int64_t i);
   Val* capture(ValueId v);
-  // A value of the parent, in the function that is being written.
+  // Makes a value of the parent available in the function being emitted.
   Value* capture(Value* outer);
   // i64 arithmetic on uniform values.
   Val* uniform(Op op, Val* x, Val* y);
@@ -221,14 +221,13 @@ class Emitter {
   void serial_loop(const Stmt& s, Value* begin, Value* end);
   int pieces_of(const Stmt& s) const;
   void region_loop(const Stmt& s, Val* begin, Val* end);
-  // Runs `body` for the iterations [begin, end) of a region: several pieces at a time, then one, then single
-  // iterations.
+  // Emits `body` for the iterations [begin, end) of a region: a loop of several pieces at a time, then of one piece,
+  // then of single iterations.
   void steps(const Stmt& s, Val* begin, Val* end, int pieces, bool move_loads, llvm::function_ref<void()> body);
   void outlined(const Stmt& s, bool region);
-  // A loop of n iterations for threads to share: `body` writes the code for those from its first argument to its
-  // second.
+  // Emits a parallel loop of n iterations; `body` emits the code for the range from its first argument to its second.
   void fork(Value* n, Value* minimum, Value* ns, llvm::function_ref<void(Value* first, Value* last)> body);
-  // Nanoseconds of one iteration, as code.
+  // Emits code that computes the estimated nanoseconds of one iteration.
   Value* work(const Stmt& s, bool region);
 
   // --- emit_reduce.cpp ---
@@ -274,9 +273,9 @@ class Emitter {
 
   bool walks_short_rows(const Stmt& s) const;
   void short_rows(const Stmt& s);
-  // Writes the body of a loop or reduction out for each element of rows of known length, and `f` after it.
+  // Unrolls the body of a loop or reduction over rows of known length; `f` emits code after each element.
   void each_element(const Stmt& s, llvm::function_ref<void(Value* number)> f);
-  // Whether an access of each_element's body is to rows that lie end to end.
+  // True if an access in each_element's body is to contiguous rows.
   bool is_end_to_end(ValueId offset, const Val* v) const;
   Value* end_to_end_address(int64_t buffer_number, Val* offset, int p, int64_t i);
   Values load_end_to_end(ValueId v, Val* offset);
@@ -285,7 +284,7 @@ class Emitter {
 
   // --- emit_columns.cpp ---
 
-  // Whether the reductions of a region can go first: only values come before them, and nothing but values is in them.
+  // True if the reductions of a region can run before the rest: nothing but values comes before them or is inside them.
   static bool reduces_columns(const Stmt& s);
   void columns(const Stmt& s, Val* begin, Val* end);
   Value* column_address(const Columns& c, Value* row, Value* column);
@@ -293,10 +292,10 @@ class Emitter {
   Value* load_columns(const Columns& c, Value* row, int p);
   void each_column(const Columns& to, Value* row, const Columns& cx, Value* x, const Columns& cy, Value* y,
                    llvm::function_ref<Value*(Value* x, Value* y)> f);
-  // Columns that each thread has by itself, at least.
+  // The least number of columns per thread.
   Value* column_range(const Stmt& s);
   Columns column_rows(Columns like, int64_t rows);
-  // The same as fork, in which `totals_` are known.
+  // fork, with `totals_` captured so that the body can use them.
   void fork_columns(Value* n, Value* ns, llvm::function_ref<void(Value* first, Value* last)> body);
   Columns captured(const Columns& c) { return {capture(c.memory), capture(c.first), c.type, capture(c.used)}; }
   Columns column_totals(const Stmt& s, const Stmt& t, size_t before, Val* first, Val* last, const Columns& shape);
@@ -311,13 +310,13 @@ class Emitter {
   std::deque<Val> vals_;
   Function* fn_ = nullptr;
   Iterations* step_ = nullptr;
-  std::vector<const Stmt*> nest_;  // the loops around what is being emitted, from the outermost on
-  int64_t row_length_ = 0;         // where lanes are rows of known length; else 0
+  std::vector<const Stmt*> nest_;  // the enclosing loops, outermost first
+  int64_t row_length_ = 0;         // length of the rows if each lane holds a row of known length; else 0
   RowElement* element_ = nullptr;
   ReducedAxes* axes_ = nullptr;
-  int64_t asked_elements_ = 0;     // of a step of a reduction whose first loads ask for what will be read later; else 0
-  std::set<int64_t> asked_for_;    // buffers of which a reduction has asked
-  std::map<int, Columns> totals_;  // of reductions that have run before the region's steps
+  int64_t asked_elements_ = 0;     // elements in a step of a reduction whose first loads prefetch; else 0
+  std::set<int64_t> asked_for_;    // buffers for which a reduction already prefetches
+  std::map<int, Columns> totals_;  // of reductions that ran before the region's steps
   std::vector<NativeObject::Call> calls_;
 };
 

@@ -1,5 +1,5 @@
-// What this computer and this LLVM are called: the part of a key that says for whom code was made. Needs no LLVM, so
-// that a start that finds its code on disk initialises nothing.
+// Identifies this processor and this LLVM version, as part of the key of cached code. Does not use LLVM, so that a
+// start that finds its code on disk does not initialise it.
 #include <sys/auxv.h>
 
 #include <fstream>
@@ -20,13 +20,14 @@ namespace {
 std::string processor() {
   std::ostringstream out;
   out << "x86-64" << std::hex;
-  // Family and model; features; extended features, two leaves; AVX10 and AMX; what the system saves of the registers.
+  // CPUID leaves: family and model; features; extended features, two leaves; AVX10 and AMX. Below: the register state
+  // that the system saves.
   constexpr unsigned leaves[][2] = {{1, 0},    {7, 0},    {7, 1},    {0x14, 0},
                                     {0x19, 0}, {0x1e, 0}, {0x24, 0}, {0x80000001, 0}};
   for (auto [leaf, sub] : leaves) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     __get_cpuid_count(leaf, sub, &a, &b, &c, &d);
-    if (leaf == 1) b &= 0xffff;  // the rest numbers the core that was asked
+    if (leaf == 1) b &= 0xffff;  // the high bits identify the core that ran cpuid
     out << ' ' << a << ',' << b << ',' << c << ',' << d;
   }
   unsigned a = 0, b = 0, c = 0, d = 0;

@@ -21,7 +21,7 @@ constexpr uint16_t kMachine = EM_NONE;
 
 [[noreturn]] void damaged(const std::string& what) { throw std::runtime_error("native code: " + what); }
 
-// The sections of a file and where their bytes go.
+// The sections of a file and their offsets in memory.
 class Layout {
  public:
   explicit Layout(std::string_view file) : file_(file) {

@@ -1,5 +1,5 @@
-// Puts the code of a relocatable ELF file (aarch64 or x86-64) into executable memory. The file may come from a disk:
-// every offset and length in it is checked. Needs no LLVM.
+// Loads a relocatable ELF file (aarch64 or x86-64) into executable memory and relocates it. The file may come from
+// disk, so every offset and length in it is checked. Needs no LLVM.
 #pragma once
 #include <map>
 #include <memory>
@@ -10,7 +10,7 @@ namespace sheaf::codegen::native {
 
 class LoadedCode {
  public:
-  // Throws std::runtime_error for anything but a complete object of this machine without outside symbols.
+  // Throws std::runtime_error unless the file is a complete object for this machine without outside symbols.
   explicit LoadedCode(std::string_view elf);
   ~LoadedCode();
   LoadedCode(const LoadedCode&) = delete;

@@ -1,8 +1,8 @@
-// Kernels of the loop IR as machine code of this computer, made by LLVM. Same bits as the reference executor.
+// Compiles kernels of the loop IR to machine code for this processor with LLVM. Same bits as the reference executor.
 // Thread-safe.
 //
-// Making code and running it are apart: an object holds the code of several kernels and can be kept in a file; loading
-// one needs no LLVM.
+// Compiling and running are separate: an object holds the code of several kernels and can be stored in a file; loading
+// it needs no LLVM.
 #pragma once
 #include <memory>
 #include <span>
@@ -27,12 +27,12 @@ struct NativeObject {
 
 // Whether this program was built with LLVM.
 bool native_available();
-// Processor and version of LLVM: objects of equal targets can be exchanged. Does not initialise LLVM.
+// Names the processor and the LLVM version: objects of equal targets are interchangeable. Does not initialise LLVM.
 const std::string& native_target();
 
 // Kernels must hold no elementary functions (passes/loop/expand_math.h). Throws an internal error when LLVM fails.
 NativeObject make_native_object(std::span<const loop::Kernel> kernels);
-// What LLVM is given and what it makes of it, for people: LLVM's IR, or assembly.
+// LLVM's input or output as text for people: LLVM IR, or assembly.
 enum class NativeText : uint8_t { Ir, Assembly };
 std::string native_text(const loop::Kernel& kernel, NativeText what);
 // The kernels of an object, ready to run on its target; throws std::runtime_error when it is damaged.

@@ -8,13 +8,13 @@
 namespace sheaf::codegen::native {
 namespace {
 
-// A range handed to a thread should take at least this long; starting one costs about a microsecond.
+// The range of a thread should take at least this long; starting one costs about a microsecond.
 constexpr double kRangeNs = 8000;
-constexpr int64_t kLineElements = 64;  // fill whole lines of a cache, whatever their type
+constexpr int64_t kLineElements = 64;  // fill whole cache lines for every dtype
 
 void parallel(CallContext* c, RangeBody body, const void* captures, int64_t n, int64_t minimum, double ns) {
   int64_t grain = std::max(minimum, static_cast<int64_t>(std::min(1e15, kRangeNs / std::max(ns, 0.01))) + 1);
-  // Ranges of elements begin at whole lines of an array that does.
+  // Rounds to whole cache lines: ranges then begin at a line if the array does.
   if (minimum >= kLineElements) grain = (grain + kLineElements - 1) / kLineElements * kLineElements;
   if (n < 2 * grain || runtime::num_threads() == 1) return body(c, captures, 0, n);
   Mutex mutex;

@@ -25,8 +25,8 @@ struct Machine {
   EmitTarget host{};
 
   Machine() {
-    // Half of the time to compile, for code that is no faster: addresses are already simple, and the order of the
-    // source interleaves independent work.
+    // These two passes take half of the compile time and the code gets no faster: addresses are already simple, and the
+    // emitted order already interleaves independent work.
     const char* options[] = {"sheaf", "-disable-lsr", "-enable-misched=false"};
     llvm::cl::ParseCommandLineOptions(static_cast<int>(std::size(options)), options);
     llvm::InitializeNativeTarget();
@@ -39,7 +39,7 @@ struct Machine {
       list.AddFeature(f.getKey(), f.getValue());
     auto can = [&](const char* name) { return has.lookup(name); };
 #if defined(__aarch64__)
-    // The name of a processor implies scalable vectors where the system may hide them.
+    // The processor's name implies scalable vectors, which the system may have disabled.
     for (const char* name : {"sve", "sve2", "sme"})
       if (!can(name)) list.AddFeature(name, false);
     list.AddFeature("bf16", runtime::host_target().bf16_dot);
@@ -97,7 +97,7 @@ bool native_available() { return true; }
 namespace native {
 namespace {
 
-// Making one costs a fifth of compiling a small kernel.
+// Cached per thread: creating a TargetMachine costs a fifth of compiling a small kernel.
 llvm::TargetMachine& target_of_thread() {
   thread_local std::unique_ptr<llvm::TargetMachine> target;
   if (!target) target = machine().make();

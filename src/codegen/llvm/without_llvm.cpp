@@ -1,4 +1,4 @@
-// What a build without LLVM has in place of target.cpp.
+// Replaces target.cpp in a build without LLVM.
 #include "codegen/llvm/native.h"
 #include "support/error.h"
 
