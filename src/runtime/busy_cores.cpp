@@ -10,8 +10,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Less than a time slice, which is 3 to 4 ms on Linux with two cores or more (bench/busy.py on a Cascade Lake, beside a
-// busy core: 2 and 2.5 ms gave the same, 3.5 ms a tenth more). A yield without need takes half a microsecond.
+// Less than a time slice, which is 3 to 4 ms on Linux with two cores or more (bench/busy.py on a Cascade Lake, with one
+// core busy: 2 and 2.5 ms took equal time, 3.5 ms a tenth more). An unnecessary yield takes half a microsecond.
 constexpr auto kTurn = std::chrono::microseconds(2500);
 constexpr auto kBetweenMoves = std::chrono::milliseconds(1);
 

@@ -1,4 +1,4 @@
-// Something for each byte of a buffer, in pieces that have the same. Every byte has a T from the start.
+// An interval map: a value of type T for each byte of a buffer. Every byte starts with T{}. Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <iterator>
@@ -11,7 +11,7 @@ namespace sheaf::runtime {
 template <class T>
 class ByteMap {
  public:
-  // Calls f(T&) for the pieces of [begin, end), in order. What it changes holds for those bytes alone.
+  // Calls f(T&) for the intervals that make up [begin, end), in order. Changes by f affect those bytes only.
   template <class F>
   void visit(int64_t begin, int64_t end, F f) {
     if (begin >= end) return;
@@ -28,8 +28,8 @@ class ByteMap {
   }
 
  private:
-  using Pieces = std::map<int64_t, T>;  // by their first byte
-  // The piece that begins at a byte.
+  using Pieces = std::map<int64_t, T>;  // by first byte
+  // Returns the interval that begins at a byte; splits an interval if necessary.
   typename Pieces::iterator split(int64_t at) {
     auto it = std::prev(pieces_.upper_bound(at));
     return it->first == at ? it : pieces_.emplace(at, it->second).first;

@@ -1,5 +1,5 @@
-// For each byte of a buffer, which step wrote it last and which have read it since: what a later step waits for. Steps
-// are numbers that grow.
+// For each byte of a buffer, the step that wrote it last and the steps that have read it since: the steps that a later
+// access must wait for. Steps are increasing numbers.
 #pragma once
 #include <vector>
 
@@ -12,8 +12,8 @@ enum class Wait : uint8_t { ReadAfterWrite, WriteAfterRead, WriteAfterWrite };
 
 class ByteUses {
  public:
-  // Step `now` reads or writes [begin, end). Calls after(step, why) for steps that it waits for, and perhaps for
-  // itself.
+  // Records that step `now` reads or writes [begin, end). Calls after(step, why) for the steps that it must wait for,
+  // and possibly for `now` itself.
   template <class F>
   void read(int64_t begin, int64_t end, int now, F after) {
     bytes_.visit(begin, end, [&](Uses& u) {
@@ -21,8 +21,8 @@ class ByteUses {
       if (u.readers.empty() || u.readers.back() != now) u.readers.push_back(now);
     });
   }
-  // Readers came after the writer themselves. Of a range only some bytes may be written: what is read of the others was
-  // made before too.
+  // Waiting for the readers implies waiting for the last writer, since they waited for it. A step may write only some
+  // bytes of its range; the others keep a value of an earlier step, which has run before too.
   template <class F>
   void write(int64_t begin, int64_t end, int now, F after) {
     bytes_.visit(begin, end, [&](const Uses& u) {

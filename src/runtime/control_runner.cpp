@@ -1,5 +1,5 @@
-// Iterations write rows of stacked results in place. Carries alternate between two sets of buffers, so that nothing is
-// copied between iterations.
+// Iterations write rows of stacked results in place. Carries are double-buffered, so that nothing is copied between
+// iterations.
 #include "runtime/control_runner.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::span<std::byte* const> part(const Pointers& p, size_t first, size_t count) 
   return std::span<std::byte* const>(p.begin(), p.size()).subspan(first, count);
 }
 
-// The carries of one iteration of a loop, for its reverse.
+// Saves the carries of one iteration of a loop for its gradient.
 Ref<Buffer> kept(const Room& room, const Addresses& carries, ControlDevice& on) {
   Ref<Buffer> out = on.allocate(static_cast<size_t>(std::max<int64_t>(room.total, 1)));
   copy(room, carries, addresses(room, begin_of(*out)), on);
@@ -48,7 +48,7 @@ Ref<Buffer> kept(const Room& room, const Addresses& carries, ControlDevice& on) 
 
 }  // namespace
 
-// Scratch and memory of other steps are reused, so the call gets copies it may keep.
+// The memory of the step's buffers is reused later, so the callback gets copies that it may keep.
 void run_control(const HostStep& step, const Pointers& buffers, ControlDevice& on) {
   std::vector<Tensor> values;
   std::vector<Fetch> pieces;
@@ -88,7 +88,7 @@ void run_control(const ScanStep& step, const Pointers& buffers, ControlDevice& o
   for (int64_t t = 0; t < step.turns; ++t) {
     const int64_t row = step.reverse ? step.turns - 1 - t : t;
     on.store(scratch, row);
-    // The last iteration ends in the outputs.
+    // Alternate so that the last iteration writes to the outputs.
     const Addresses& to = (step.turns - 1 - t) % 2 == 0 ? results : other;
     std::copy(from.begin(), from.end(), in.begin() + 1);
     std::copy(to.begin(), to.end(), out.begin());

@@ -1,16 +1,16 @@
-// Runs steps that hold other plans, or call back. `buffers` are those of the step, on the device that runs it.
+// Runs steps with nested plans (calls, branches, loops) and host calls. `buffers`: those of the step, on its device.
 #pragma once
 #include "runtime/run_memory.h"
 
 namespace sheaf::runtime {
 
-// What such steps do besides counting: how a device does it.
+// The operations that control steps need from a device.
 class ControlDevice {
  public:
   virtual ~ControlDevice() = default;
   virtual void copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
   virtual void store(std::byte* to, int64_t number) = 0;
-  // To the host, as soon as it is there.
+  // Copies to the host; returns when the bytes have arrived.
   virtual void fetch(std::span<const Fetch> pieces) = 0;
   virtual Ref<Buffer> allocate(size_t bytes) = 0;
   virtual void run_nested(const Plan& plan, const Memory& memory) = 0;

@@ -110,7 +110,7 @@ void run_steps(const Plan& plan, const Memory& m) {
   }
 }
 
-// Calls f, which runs the plan, and tells its watcher.
+// Calls f, which runs the plan, and reports the elapsed time to the plan's watcher.
 template <class F>
 void watched(const Plan& plan, F f) {
   const int weight = plan.watcher ? plan.watcher->weight() : 0;

@@ -1,5 +1,5 @@
-// Runs plans on this processor: one step after the other, each on all threads of the pool. Each run borrows scratch
-// memory, which its thread keeps between runs: a training loop allocates nothing after its first step.
+// Runs plans on this processor: steps in order, each on all threads of the pool. A run uses scratch memory that its
+// thread keeps between runs: a training loop allocates nothing after its first step.
 #pragma once
 #include "runtime/run_memory.h"
 #include "runtime/runner.h"
@@ -19,21 +19,21 @@ class CpuRunner final : public Runner {
   Plan plan_;
 };
 
-// The buffer that a place lies in if its content stays as it is, or nullptr.
+// The buffer that contains a place, if no step of the run changes its content; else nullptr.
 const Buffer* unchanged_buffer(const Place& p, const Plan& plan, const Memory& memory);
 
-// Of a plan for this processor.
+// The kernel of a launch in a plan for this processor.
 inline const CpuKernel& kernel_of(const Launch& launch) { return static_cast<const CpuKernel&>(*launch.kernel); }
 
-// One step of a plan; throws CheckFailure.
+// Runs one step of a plan; throws CheckFailure.
 void run_step(const Step& step, const Plan& plan, const Memory& memory);
-// All of them, told to the plan's watcher: how nested plans run.
+// Runs all steps of a nested plan and reports the time to the plan's watcher.
 void run_nested(const Plan& plan, const Memory& memory);
 
-// Set before anything runs: takes the place of running one step after the other.
+// If set, replaces running the steps in order. Set it before anything runs.
 extern void (*g_run_steps)(const Plan& plan, const Memory& memory);
 
-// Gives back the scratch memory that the calling thread keeps between runs.
+// Frees the scratch memory that the calling thread keeps between runs.
 void release_scratch();
 
 }  // namespace sheaf::runtime

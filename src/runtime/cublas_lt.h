@@ -1,6 +1,5 @@
-// The functions of cuBLASLt, NVIDIA's library for products of matrices, that this program calls, found while it runs.
-// They keep the names of the library without "cublasLt"; handles are pointers that only the library follows. Any thread
-// may call them.
+// The functions of cuBLASLt, NVIDIA's GEMM library, that this program calls; the library is loaded at run time. Members
+// keep the library's names without "cublasLt"; handles are opaque pointers. Any thread may call them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +8,9 @@
 namespace sheaf::runtime {
 
 struct CublasLt {
-  // Opened at the first call, for the life of the program.
+  // Opens the library at the first call; it stays open for the life of the program.
   static const CublasLt& find();
-  // What is missing where there is no such library, or one that is too old; else empty, and all functions are there.
+  // The reason if there is no usable library (none, or too old); empty if all functions are available.
   std::string missing;
   std::string path;     // of the library
   std::string version;  // "13.0.2"
@@ -20,7 +19,7 @@ struct CublasLt {
   struct Algorithm {
     uint64_t data[8] = {};
   };
-  // How a product can be computed.
+  // An algorithm that the library proposes for a product.
   struct Choice {
     Algorithm algorithm;
     size_t workspace_bytes = 0;
@@ -54,9 +53,9 @@ struct CublasLt {
   static constexpr int kTransposeA = 3, kTransposeB = 4;                        // of set_operation
   static constexpr int kMaxWorkspace = 1, kReductions = 3, kMinAlignmentA = 5;  // of set_preference; then B, C and D
   static constexpr int kTransposed = 1;
-  static constexpr int kReductionInF32 = 2;  // parts of k are added by a launch of its own, as they were accumulated
+  static constexpr int kReductionInF32 = 2;  // split-k: a separate launch adds the partial sums in f32
 
-  // The library's name of a status.
+  // The library's name for a status.
   std::string name_of(int status) const;
 
  private:

@@ -1,5 +1,5 @@
-// The functions of NVIDIA's driver that this program calls, found while it runs. They keep the names of the driver
-// without "cu"; handles are pointers that only the driver follows. Any thread may call them.
+// The functions of NVIDIA's driver that this program calls; the driver is loaded at run time. Members keep the driver's
+// names without "cu"; handles are opaque pointers. Any thread may call them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,9 +8,9 @@
 namespace sheaf::runtime {
 
 struct CudaDriver {
-  // Opened at the first call, for the life of the program.
+  // Opens the driver at the first call; it stays open for the life of the program.
   static const CudaDriver& find();
-  // What is missing where there is no driver, or one that is too old; else empty, and all functions are there.
+  // The reason if there is no usable driver (none, or too old); empty if all functions are available.
   std::string missing;
   std::string path;  // of the library
 
@@ -96,9 +96,9 @@ struct CudaDriver {
   static constexpr int kRelaxed = 2;                                              // of begin_capture
   static constexpr unsigned kNoTiming = 2;                                        // of create_event
 
-  // Of the calling thread.
+  // The current context of the calling thread.
   void* context() const;
-  // The driver's name of a status.
+  // The driver's name for a status.
   std::string name_of(int status) const;
   // Throws an internal error that names the call, unless the status is kSuccess.
   void check(int status, const char* call) const;

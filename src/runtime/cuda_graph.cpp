@@ -28,11 +28,11 @@ CudaDriver::CopyNode node_of(const DeviceCopy& copy) {
   return out;
 }
 
-// What a library submits for a launch.
+// Captures the work that a library submits for a launch.
 class Captured {
  public:
   Captured(const LibraryCall& call, const DeviceLaunch& l) {
-    // Nothing runs on this stream.
+    // A stream for captures only; nothing runs on it.
     static auto* mu = new Mutex;
     MutexLock lock(*mu);
     static void* const stream = [] {
@@ -40,13 +40,13 @@ class Captured {
       driver().check(driver().create_stream(&made, CudaDriver::kNonBlocking), "cuStreamCreate");
       return made;
     }();
-    // Other threads go on submitting, and the library may load a kernel.
+    // Relaxed: other threads may submit work meanwhile, and the library may load a kernel.
     driver().check(driver().begin_capture(stream, CudaDriver::kRelaxed), "cuStreamBeginCapture");
     std::exception_ptr failure;
     try {
       call.submit(addresses_of(call, l, reinterpret_cast<uint64_t>(l.workspace)), stream);
     } catch (...) {
-      failure = std::current_exception();  // first the capture ends
+      failure = std::current_exception();  // rethrown after the capture ends
     }
     const int status = driver().end_capture(stream, &graph_);
     if (failure) {
@@ -73,7 +73,7 @@ std::unique_ptr<CudaGraph> CudaGraph::record(std::vector<DeviceStep> steps,
   if (!driver().has_graphs()) return nullptr;
   std::unique_ptr<CudaGraph> out(new CudaGraph);
   driver().check(driver().create_graph(&out->graph_, 0), "cuGraphCreate");
-  // Who waits for a step waits for these.
+  // The last nodes of each step: those that its successors depend on.
   std::vector<std::vector<Node>> ends(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
     std::vector<Node> waits_for;

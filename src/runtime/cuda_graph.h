@@ -1,5 +1,5 @@
-// Steps recorded as a graph of NVIDIA's driver: a node for each kernel and copy, edges where one waits for another.
-// What a library submits is a graph inside of it, captured for the addresses at hand.
+// Steps recorded as a CUDA graph: a node for each kernel and copy, an edge for each dependency. The work that a library
+// submits is a child graph, captured for given addresses.
 #pragma once
 #include <memory>
 #include <vector>
@@ -10,8 +10,8 @@ namespace sheaf::runtime {
 
 class CudaGraph final : public DeviceGraph {
  public:
-  // Of Device::record. nullptr: the driver has no graphs, or a step has no form there. The context is that of the
-  // calling thread.
+  // Implements Device::record in the context of the calling thread. nullptr: the driver has no graphs, or a step cannot
+  // be a graph node.
   static std::unique_ptr<CudaGraph> record(std::vector<DeviceStep> steps, const std::vector<std::vector<int>>& after);
   ~CudaGraph() override;
   CudaGraph(const CudaGraph&) = delete;
@@ -23,7 +23,7 @@ class CudaGraph final : public DeviceGraph {
  private:
   using Node = void*;
   struct Recorded {
-    std::vector<Node> nodes;  // of its kernels and calls, or its copy; none where there is nothing to do
+    std::vector<Node> nodes;  // of its kernels and calls, or its copy; empty if there is nothing to do
     std::shared_ptr<const DeviceProgram> program;
   };
   CudaGraph() = default;

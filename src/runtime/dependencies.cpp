@@ -27,7 +27,7 @@ bool may_fail(const Step& step) {
   return checks;
 }
 
-// Walks the steps in order.
+// Walks the steps in order and collects the dependencies of each.
 class Walk {
  public:
   explicit Walk(const Plan& plan) : plan_(plan) {}
@@ -87,7 +87,7 @@ class Walk {
   std::map<BufferId, ByteUses> bytes_;
   int last_host_ = -1;
   std::vector<int> checks_;
-  std::map<int, Dependency::Kind> found_;  // of the step at hand
+  std::map<int, Dependency::Kind> found_;  // of the current step
   std::vector<Dependency> out_;
 };
 

@@ -1,4 +1,4 @@
-// The order that the steps of a plan need, for runners that start several at once.
+// Dependencies between the steps of a plan, for runners that run several steps at once.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,26 +13,26 @@ struct Dependency {
     ReadAfterWrite,
     WriteAfterRead,
     WriteAfterWrite,
-    // Not by memory. Host calls are made in order, after the checks that come before them and before those that come
-    // after them. Memory of an argument is written when nothing can fail any more.
+    // An order not due to memory accesses. Host calls run in order, after the checks before them and before the checks
+    // after them. Memory of a donated argument is written only when no earlier step can fail any more.
     Effect,
   } kind;
   int before, after;
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
-// At most one for two steps; `before` comes before `after` in the plan. Ordered by `after`, then by `before`. Some that
-// follow from others are left out. An output counts as the same memory as the input that it may take over.
+// The dependencies of a plan, at most one for a pair of steps, sorted by `after`, then by `before`; `before` < `after`
+// in plan order. Some that are implied by others are left out. An output is treated as the same memory as its donor.
 std::vector<Dependency> dependencies(const Plan& plan);
 
-// The buffer that a place lies in: equal for places that may share bytes.
+// Identifies the buffer that contains a place: equal for places that may share bytes.
 struct BufferId {
   Place::Kind kind;
   int index;
   friend auto operator<=>(const BufferId&, const BufferId&) = default;
 };
 BufferId buffer_of(const Place& p, const Plan& plan);
-// Whether a place is memory that an output may take over from an input.
+// True if a place is in an output that may take over the memory of an input (donation).
 bool is_donated(const Place& p, const Plan& plan);
 
 }  // namespace sheaf::runtime

@@ -17,7 +17,7 @@ namespace {
 int64_t g_least = kWorthDevice;
 int g_plain_runs = 1;
 
-// How often a wait looks whether it is to stop.
+// The interval at which a wait polls for a stop request.
 constexpr std::chrono::milliseconds kLook{2};
 
 Placement& placement() {

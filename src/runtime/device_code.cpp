@@ -19,7 +19,7 @@ KernelArguments::KernelArguments(const DeviceKernel& kernel, const DeviceLaunch&
   INVARIANT(number < kStepsOfLaunch, "a launch of " << number << " kernels");
   for (const KernelParameter& p : kernel.parameters) {
     int64_t value = 0;
-    // A narrow value is what its first four bytes hold.
+    // A narrow value is the first four bytes of the slot.
     auto set = [&](auto x) { std::memcpy(&value, &x, sizeof x); };
     auto set_number = [&](int64_t x) { p.narrow ? set(static_cast<int>(x)) : set(x); };
     switch (p.kind) {
@@ -59,7 +59,7 @@ int run_on_host(const HostRoutine& routine, const DeviceLaunch& l, int64_t& payl
     size_t size() const { return static_cast<size_t>(end - first); }
     std::byte* begin() { return bytes.data() + (kAlign - reinterpret_cast<uint64_t>(bytes.data()) % kAlign) % kAlign; }
   };
-  // Buffers that begin at the same address are one: a result may take the place of an operand.
+  // Buffers that begin at the same address share one copy: a result may alias an operand (in-place update).
   std::map<std::byte*, Copy> copies;
   for (const HostRoutine::Buffer& b : routine.buffers) {
     const ByteRange& range = l.ranges[static_cast<size_t>(b.index)];

@@ -1,4 +1,5 @@
-// Code of a device that runs kernels made of text: what a launch of a plan becomes for given sizes.
+// Code for a device whose kernels are compiled from source text. A launch of a plan becomes a DeviceProgram: a list of
+// kernels and calls for given sizes.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,15 +12,15 @@
 
 namespace sheaf::runtime {
 
-// What a kernel of a device is called with, in order.
+// A parameter of a device kernel.
 struct KernelParameter {
   enum Kind : uint8_t {
     Buffer,     // pointer to the launch's buffer number `index`
-    Workspace,  // pointer to scratch memory of the launch, `value` bytes from its beginning; what one kernel leaves
-                // there the next one reads
+    Workspace,  // pointer to scratch memory of the launch, `value` bytes from its beginning; passes data from one
+                // kernel of the launch to the next
     Check,      // pointer to the run's CheckRecord
-    Failed,     // pointer to its `failed`: of a kernel that does nothing once a check has failed
-    Step,       // int: orders failed checks
+    Failed,     // pointer to CheckRecord::failed, for a kernel that does nothing once a check has failed
+    Step,       // int: the step number, which orders failed checks
     Size,       // the launch's size number `index`: long long, or int where `narrow`
     Value,      // a number of the same types
   } kind;
@@ -35,18 +36,18 @@ struct DeviceKernel {
   std::vector<KernelParameter> parameters;
 };
 
-// What has no form for the device runs on the host, on copies of the bytes that the launch touches.
+// A routine without a device implementation: runs on the host, on copies of the bytes that the launch accesses.
 struct HostRoutine {
   struct Buffer {
     int index;  // of the launch
     bool written;
   };
   std::vector<Buffer> buffers;
-  // Takes the copies, in the order of `buffers`. The number of the check that failed, or -1.
+  // Called with the copies, in the order of `buffers`. Returns the number of the check that failed, or -1.
   std::function<int(std::span<std::byte* const> buffers, int64_t& payload)> run;
 };
 
-// A routine of a library of the device, which submits kernels of its own.
+// A routine of a device library, which submits its own kernels.
 struct LibraryCall {
   std::vector<KernelParameter> parameters;  // addresses: buffers, and workspace
   std::function<void(std::span<const uint64_t> addresses, void* stream)> submit;
@@ -57,7 +58,7 @@ struct DeviceProgram {
   int64_t workspace_bytes = 0;
 };
 
-// What the text of a launch depends on besides sizes.
+// The facts besides sizes that the kernel text of a launch depends on.
 struct LaunchForm {
   bool aligned = true;   // all buffers begin at multiples of kDeviceAlignment
   bool guarded = false;  // DeviceLaunch::guarded
@@ -66,19 +67,18 @@ struct LaunchForm {
 
 class DeviceCode : public Code {
  public:
-  // Made when sizes are seen for the first time.
+  // The program for these sizes; compiled on first use.
   virtual std::shared_ptr<const DeviceProgram> program(std::span<const int64_t> sizes, LaunchForm form) const = 0;
-  // Whether something of it runs on the host, which needs to know the bytes that a launch touches.
+  // True if part of it runs on the host, so that launches must state which bytes they access.
   virtual bool has_host_routines() const = 0;
 };
 
 inline constexpr uint64_t kDeviceAlignment = 16;
 
-// The program of a launch of such code.
+// The program of a launch of DeviceCode.
 std::shared_ptr<const DeviceProgram> program_of(const DeviceLaunch& launch);
 
-// The values of a kernel's parameters, and pointers to them as a driver wants them. `number`: of the kernel in its
-// launch.
+// The parameter values of a kernel, and pointers to them as the driver expects. `number`: of the kernel in its launch.
 class KernelArguments {
  public:
   KernelArguments(const DeviceKernel& kernel, const DeviceLaunch& launch, uint64_t workspace, int number);
@@ -91,11 +91,11 @@ class KernelArguments {
   SmallVec<void*, 64> pointers_;
 };
 
-// The addresses that a library's routine is called with.
+// The addresses with which a library routine is called.
 SmallVec<uint64_t, 4> addresses_of(const LibraryCall& call, const DeviceLaunch& launch, uint64_t workspace);
 
-// Runs a routine of a launch on copies of the bytes that it touches. `read` copies them here when what writes them is
-// done, `write` copies back what the routine wrote. The number of the check that failed, or -1.
+// Runs a host routine of a launch on copies of the bytes that it accesses. `read` copies bytes to the host after the
+// steps that write them, `write` copies results back. Returns the number of the check that failed, or -1.
 int run_on_host(const HostRoutine& routine, const DeviceLaunch& launch, int64_t& payload,
                 const std::function<void(uint64_t from, std::byte* to, size_t bytes)>& read,
                 const std::function<void(const std::byte* from, uint64_t to, size_t bytes)>& write);

@@ -91,7 +91,7 @@ class Cuda final : public CudaDevice {
     enter();
     driver().check(driver().to_host(to, from, bytes), "cuMemcpyDtoH");
   }
-  // Returns when the bytes are in pinned memory.
+  // Returns as soon as the bytes are copied to pinned memory.
   void send(const std::byte* from, uint64_t to, size_t bytes) override {
     MutexLock lock(mu_);
     enter();
@@ -120,7 +120,7 @@ class Cuda final : public CudaDevice {
     return static_cast<const DeviceCode&>(code).has_host_routines();
   }
   void submit(DeviceStep step) override {
-    // Code is found or made without the lock.
+    // Look up or compile code without holding the lock.
     auto* const launch = std::get_if<DeviceLaunch>(&step);
     const std::shared_ptr<const DeviceProgram> program = launch ? program_of(*launch) : nullptr;
     const uint64_t workspace =
@@ -201,12 +201,12 @@ class Cuda final : public CudaDevice {
   }
 
  private:
-  // The driver needs some for itself: for graphs, local memory, other programs of the user.
+  // Leaves memory for the driver (graphs, local memory) and for other programs of the user.
   static constexpr size_t kUsedPercent = 92;
   static constexpr size_t kLandingBytes = 4096, kSmall = 32 << 10, kLargePiece = 16 << 20;
 
   static uint64_t address(const std::byte* p) { return reinterpret_cast<uint64_t>(p); }
-  // Makes the context that of the calling thread.
+  // Makes the context current on the calling thread.
   void enter() const {
     thread_local const void* current = nullptr;
     if (current == context_) return;
@@ -223,7 +223,7 @@ class Cuda final : public CudaDevice {
     driver().check(status, call);
     return true;
   }
-  // Asks until the answer is yes or the time is over. Busily: most answers come soon.
+  // Polls until done() is true or the time is over. Spins instead of sleeping: most waits are short.
   template <class Done>
   static bool poll(std::chrono::microseconds most, Done done) {
     for (const auto end = std::chrono::steady_clock::now() + most;; std::this_thread::yield()) {
@@ -237,7 +237,7 @@ class Cuda final : public CudaDevice {
       if (how == Waiting::Stoppable && g_stop_requested && g_stop_requested()) throw Stopped{};
   }
 
-  // On the stream, or launches would not wait for it.
+  // Copies on the stream, so that later launches wait for the copy.
   void send_bytes(const std::byte* from, uint64_t to, size_t bytes) REQUIRES(mu_) {
     PinnedRing& ring = bytes <= kSmall ? small_ring_ : large_ring_;
     for (size_t at = 0; at < bytes; at += ring.piece_bytes()) {
@@ -252,8 +252,8 @@ class Cuda final : public CudaDevice {
     if (bytes) driver().check(driver().to_host_async(to, from, bytes, stream_), "cuMemcpyDtoHAsync");
   }
 
-  // With one wait. A landing place may be used again before a copy to it is done, where waiting was stopped: the copies
-  // are in order.
+  // Copies all pieces with one wait. If a wait was stopped, its landing buffer may be reused before the copy to it is
+  // done: this is safe because copies on the stream are in order.
   void fetch_together(std::span<const Fetch> pieces, Waiting how) {
     Landing landing;
     {
@@ -284,7 +284,7 @@ class Cuda final : public CudaDevice {
     }
   }
 
-  // In pieces: one is copied to its place while the next one is on its way.
+  // Double-buffered: one chunk is copied to its destination while the transfer of the next one is in flight.
   void fetch_large(const Fetch& f, Waiting how) {
     MutexLock fetching(fetching_);
     auto submit = [&](size_t at) {
@@ -330,7 +330,7 @@ class Cuda final : public CudaDevice {
         "cuLaunchKernel");
   }
 
-  // Waits: what is to be read must be there.
+  // Waits for the stream first: the bytes to read must have been written.
   void run_on_host(const HostRoutine& routine, const DeviceLaunch& l, int number) REQUIRES(mu_) {
     synchronize();
     CheckRecord record;
@@ -363,7 +363,7 @@ class Cuda final : public CudaDevice {
   mutable Mutex mu_;
   Event submitted_ GUARDED_BY(mu_) = 0, done_ GUARDED_BY(mu_) = 0;
   PinnedRing small_ring_ GUARDED_BY(mu_){64 << 10, 16}, large_ring_ GUARDED_BY(mu_){kLargePiece, 4};
-  std::vector<Landing> landings_ GUARDED_BY(mu_);  // for small pieces; nobody uses them
+  std::vector<Landing> landings_ GUARDED_BY(mu_);  // unused ones, for small fetches
   Mutex timing_;
   void* timers_[2] GUARDED_BY(timing_) = {};
   Mutex fetching_;

@@ -1,4 +1,4 @@
-// A GPU of NVIDIA's driver. Steps run in order on one stream.
+// An NVIDIA GPU as a device. Steps run in order on one stream.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,27 +16,27 @@ class CudaDevice : public Device {
   virtual void synchronize_all() = 0;
   // What kernels are compiled for: "sm_90".
   virtual const std::string& architecture() const = 0;
-  // The function of that name in compiled text, for the life of the program.
+  // Loads a cubin and returns the function of that name; it stays loaded for the life of the program.
   virtual void* load(std::string_view cubin, const std::string& function) = 0;
-  // nullptr: no library of the device computes the product.
+  // Plans a product for the device's GEMM library; nullptr: no library computes it.
   virtual std::shared_ptr<const PlannedProduct> plan_product(const LibraryProduct& product) = 0;
-  // Copies of elements that no copy of bytes can do: from one array to another of the device, which may differ in
-  // strides and dtype. Set before anything runs.
+  // Copies elements between arrays on the device that may differ in strides and dtype, which no byte copy can do. Set
+  // before anything runs.
   using CopyElements = void (*)(const Tensor& from, const Tensor& to);
   virtual void set_copy_elements(CopyElements copy) = 0;
 };
 
-// The GPU of that number, opened at the first call; one device per program. Throws UserError with the reason where
-// there is none.
+// The GPU of that number, opened at the first call; one device per program. Throws UserError with the reason if there
+// is none.
 CudaDevice& cuda_device(int number);
 
-// What of this is there, and what is missing, for people: a line each.
+// The available GPUs, or the reason why none can be used, as text for people: one line each.
 struct CudaFinding {
   std::vector<std::string> devices;  // by number: "NVIDIA H200, sm_90, 139 GiB"
   std::string missing;               // why none can be used; else empty
 };
 CudaFinding find_cuda();
-// The same of the libraries, which this opens: "driver: libcuda.so.1, CUDA 13.0".
+// The same for the libraries, which it opens: "driver: libcuda.so.1, CUDA 13.0".
 std::vector<std::string> find_cuda_libraries();
 
 }  // namespace sheaf::runtime

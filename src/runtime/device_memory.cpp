@@ -19,7 +19,7 @@ uint64_t DeviceMemory::take(size_t bytes) {
   const size_t segment = rounded(std::max(size, kSegmentBytes), kSegmentGrain);
   size_t got = segment;
   uint64_t address = new_segment(segment);
-  // The last megabytes of a device are not worth a whole segment.
+  // If a whole segment does not fit any more, tries one of just the needed size.
   if (!address && segment > rounded(size, kSegmentGrain)) address = new_segment(got = rounded(size, kSegmentGrain));
   if (!address) return 0;
   MutexLock lock(mu_);
@@ -47,7 +47,7 @@ void DeviceMemory::add_use(size_t size) {
   peak_ = std::max(peak_, in_use_);
 }
 
-// Best fit; among blocks of a size the one with the lowest address.
+// Best fit; among blocks of equal size, the one with the lowest address.
 uint64_t DeviceMemory::take_free(size_t size) {
   auto fit = by_size_.lower_bound({size, 0});
   if (fit == by_size_.end()) return 0;
@@ -65,7 +65,7 @@ void DeviceMemory::give(uint64_t address, size_t bytes) {
   add_free(address, size);
 }
 
-// Joins it with the free memory on both sides, within its segment.
+// Merges the block with the adjacent free blocks of its segment.
 void DeviceMemory::add_free(uint64_t address, size_t size) {
   auto next = free_.lower_bound(address);
   if (next != free_.end() && next->first == address + size && !segments_.count(next->first)) {

@@ -1,5 +1,5 @@
-// Blocks of a device's memory, cut from large segments that its driver gives. What is given back can be taken again at
-// once: the steps of a device run in order. Thread-safe.
+// An allocator for device memory: cuts blocks from large segments of the driver. A freed block can be reused at once,
+// since the steps of a device run in order. Thread-safe.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,14 +19,14 @@ class DeviceMemory {
   using Release = std::function<void(uint64_t address)>;
   DeviceMemory(Allocate allocate, Release release) : allocate_(std::move(allocate)), release_(std::move(release)) {}
 
-  // Multiples of kBlockBytes; 0 where the device has no more.
+  // Allocates a multiple of kBlockBytes; 0 if the device has no more memory.
   uint64_t take(size_t bytes);
   void give(uint64_t address, size_t bytes);
   size_t in_use() const;
   size_t peak() const;  // the most that was in use
-  // Segments take no more than so much together.
+  // Limits the total size of all segments.
   void set_limit(size_t bytes);
-  // Gives segments back of which nothing is in use. `before`: called first, without the lock, if there are any.
+  // Returns unused segments to the driver. `before`: called first, without the lock, if there are any.
   void trim(const std::function<void()>& before);
 
   static constexpr size_t kBlockBytes = 512, kSegmentBytes = 64 << 20, kSegmentGrain = 2 << 20;

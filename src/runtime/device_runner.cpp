@@ -8,8 +8,8 @@
 namespace sheaf::runtime {
 namespace {
 
-// What a run and its device tell each other, in one block of the device's memory: the record of the first check that
-// failed, and behind it the inputs that are small and live on the host, which travel together.
+// One block of device memory for the data exchanged with the host in a run: the record of the first failed check, then
+// the small host inputs, which are sent in a single copy.
 class Exchange {
  public:
   Exchange(Device& device, bool has_record, std::span<const Tensor> inputs) {
@@ -54,7 +54,7 @@ class DeviceRun final : public DeviceWalk {
   DeviceRun(const DeviceRunner& runner, std::byte* record)
       : DeviceWalk(runner.device_, record, false), runner_(runner) {}
 
-  // Nothing may be written to memory that was given up before it is known that no check has failed.
+  // Donated memory must not be written before it is known that no check has failed.
   void copy(std::byte* to, const std::byte* from, size_t bytes) override {
     if (is_guarded()) finish({});
     device_.submit(DeviceCopy{to, from, bytes});
@@ -75,15 +75,15 @@ class DeviceRun final : public DeviceWalk {
       if (!run_as_graph(*part, m)) run_steps(plan, part->first, part->last, m, is_top);
   }
 
-  // Memory for launches of graphs, until the run ends.
+  // Workspace for launches in graphs; lives until the run ends.
   std::byte* workspace(size_t bytes) {
     if (bytes == 0) return nullptr;
     if (!workspace_ || workspace_->size_bytes() < bytes) workspace_ = Buffer::allocate(device_, bytes);
     return reinterpret_cast<std::byte*>(workspace_->address());
   }
 
-  // Waits for the bytes, and for the launches that may have failed. An answer counts only where no check before it has:
-  // throws CheckFailure for the first one.
+  // Waits for the bytes and for the launches that may have failed. Bytes are valid only if no earlier check failed:
+  // otherwise throws CheckFailure for the first failure.
   void finish(std::span<const Fetch> pieces) {
     CheckRecord record;
     std::vector<Fetch> all(pieces.begin(), pieces.end());
@@ -96,7 +96,7 @@ class DeviceRun final : public DeviceWalk {
   }
 
  private:
-  // More launches that may fail are not submitted before it is known that none has.
+  // After this many launches that may fail, waits for their checks before it submits more.
   static constexpr size_t kMaxUnchecked = 1 << 16;
 
   void run_steps(const Plan& plan, size_t first, size_t last, const Memory& m, bool is_top) {
@@ -110,7 +110,8 @@ class DeviceRun final : public DeviceWalk {
     const Segment* const segment = part.segment(m.inputs.size());
     if (!segment) return false;
     stop_if_asked();
-    // Its launches have numbers from 0 on, unless those that may have failed are the same.
+    // Launch numbers in a recorded graph start at 0, so wait for pending checks first, unless they have the same
+    // labels.
     const std::vector<int>& labels = segment->labels();
     if (!labels.empty() && !labels_.empty() && labels_ != labels) finish({});
     if (!part.submit(m, record_, workspace(segment->workspace_bytes()))) return false;

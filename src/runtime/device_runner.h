@@ -1,7 +1,7 @@
-// Runs plans on a device. Steps are submitted in order and the host goes on; it waits where it needs an answer: the
-// predicate of a branch or loop, what a host call takes, and at the end of a plan for numbers that are wanted and for
-// checks that may have failed, both at once. Memory of the run goes back when all is submitted: what is submitted later
-// comes later on the device too. From the second run of a plan on, what needs nothing of the host runs as graphs.
+// Runs plans on a device. The host submits steps in order without waiting. It waits only for data that it needs: the
+// predicate of a branch or loop, the arguments of a host call, and at the end of a plan, in one wait, the requested
+// outputs and the checks that may have failed. The memory of a run is freed once everything is submitted: later work
+// runs later on the device too. From the second run of a plan on, steps that need no host data run as graphs.
 #pragma once
 #include <map>
 
@@ -10,7 +10,7 @@
 
 namespace sheaf::runtime {
 
-// Set before anything runs: takes the place of submitting a launch. `ranges` are filled in.
+// If set, replaces submitting a launch; `ranges` are filled in. Set it before anything runs.
 extern void (*g_run_launch)(const Launch& l, DeviceLaunch launch, Device& device);
 
 class DeviceRunner final : public Runner, private Executable {

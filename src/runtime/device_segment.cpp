@@ -1,5 +1,5 @@
-// Memory of a run is named by addresses that no machine has: the number of its beginning and an offset. A plan is
-// walked with them once, and they are replaced by addresses for each recording.
+// Symbolic addresses: a base number and an offset, encoded as addresses that no machine has. A plan is walked with them
+// once; each recording replaces them by the actual addresses.
 #include "runtime/device_segment.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ bool can_be_recorded(const Step& step, const Plan& plan, bool guarded, const Dev
                        [&](const Step& s) { return can_be_recorded(s, inside, guarded, device); });
   };
   if (auto* l = std::get_if<Launch>(&step)) return device.can_record(*l->kernel, l->sizes, guarded);
-  // Copies are not guarded: before one, the host looks whether a check has failed.
+  // Copies cannot be guarded: before a copy to donated memory the host checks whether a check has failed.
   if (std::holds_alternative<CopyStep>(step)) return !guarded;
   if (auto* s = std::get_if<CallStep>(&step)) return all_inside(*s->body);
   if (auto* s = std::get_if<ScanStep>(&step)) return (s->turns > 0 || !guarded) && all_inside(*s->body);
@@ -78,7 +78,7 @@ int64_t num_device_steps(const Step& step) {
   return 1;
 }
 
-// Walks the steps with named memory and finds what each of them waits for.
+// Walks the steps with symbolic addresses and finds the dependencies of each.
 class SegmentRecorder final : public DeviceWalk {
  public:
   SegmentRecorder(Segment& out, const Plan& plan, const SegmentSteps& which, Device& device)
@@ -136,7 +136,7 @@ class SegmentRecorder final : public DeviceWalk {
       use(runtime::address(a.place, plan, m), a.bytes, false);
     for (const Access& a : l.writes)
       use(runtime::address(a.place, plan, m), a.bytes, true);
-    // What was given up is written when nothing that came before can fail any more.
+    // Donated memory is written only after all earlier checks.
     if (launch.guarded) found_.insert(checks_.begin(), checks_.end());
     if (l.checks) {
       launch.number = static_cast<int>(out_.labels_.size());
@@ -148,11 +148,11 @@ class SegmentRecorder final : public DeviceWalk {
 
   int now() const { return static_cast<int>(out_.steps_.size()); }
 
-  // Memory that a step reads or writes; nobody writes to constants.
+  // Records an access of the current step. Constants (no symbolic address) are never written, so they are skipped.
   void use(const std::byte* p, int64_t bytes, bool writes) {
     if (!is_name(p) || bytes == 0) return;
     size_t base = base_of(p);
-    // An output may be the memory of an input.
+    // A donated input and its output are the same memory.
     if (base >= kFirstInput + num_inputs_)
       if (const int donor = donors_[base - kFirstInput - num_inputs_]; donor >= 0)
         base = kFirstInput + static_cast<size_t>(donor);
@@ -166,7 +166,7 @@ class SegmentRecorder final : public DeviceWalk {
       uses_[base].read(begin, begin + bytes, now(), after);
   }
 
-  // Steps that are waited for by others that are waited for are left out.
+  // Adds a step with its dependencies, without those implied by others (transitive reduction).
   void add(Segment::Part part) {
     std::vector<uint64_t> before(static_cast<size_t>(now()) / 64 + 1);
     std::vector<int> after;
@@ -187,9 +187,9 @@ class SegmentRecorder final : public DeviceWalk {
   Segment& out_;
   const size_t num_inputs_;
   std::vector<int> donors_;          // by output
-  std::map<size_t, ByteUses> uses_;  // by the beginning that they are named by
+  std::map<size_t, ByteUses> uses_;  // by base
   std::vector<int> checks_;          // steps that may fail
-  std::set<int> found_;              // that the step at hand waits for
+  std::set<int> found_;              // dependencies of the current step
   std::vector<size_t> stores_;       // steps that copy the numbers, in order
   std::vector<int64_t> numbers_;
 };
@@ -200,11 +200,11 @@ Segment::Segment(const Plan& plan, const SegmentSteps& which, Device& device) {
   before_.clear();
 }
 
-// A few places, each used by steps that follow one another: those that could run side by side have different ones.
-// Where that takes too many, or too much memory, a step waits for another.
+// Assigns workspaces from a few slots. Steps that share a slot are ordered by dependencies; steps that could run
+// concurrently get different slots. If that needs too many slots or too much memory, adds a dependency instead.
 void Segment::choose_workspaces(Device& device) {
   constexpr size_t kMaxPlaces = 8;
-  // A step that needs so much keeps the device busy by itself.
+  // A step with a workspace of this size keeps the device busy by itself.
   constexpr size_t kLarge = 64 << 20;
   struct Room {
     int user;
@@ -216,7 +216,7 @@ void Segment::choose_workspaces(Device& device) {
     auto* l = std::get_if<DeviceLaunch>(&steps_[i].step);
     const size_t bytes = l ? device.workspace_bytes(*l) : 0;
     if (bytes == 0) continue;
-    // Of those that are free, the one that is too small by least; of these the smallest.
+    // Among the free slots, take the one that has to grow least; among equals the smallest.
     auto room = rooms.end();
     auto cost = [&](const Room& r) { return std::pair(bytes > r.bytes ? bytes - r.bytes : 0, r.bytes); };
     for (auto r = rooms.begin(); r != rooms.end(); ++r)

@@ -1,5 +1,5 @@
-// Steps run on a thread of their own, one after the other, after delays that a seed decides: a missing wait shows as
-// wrong bits. Memory is that of sim_memory.h. Kernels are those of this processor.
+// The simulated device. Steps run in order on a separate thread after pseudo-random delays (seeded), so that a missing
+// wait shows as wrong bits. Memory comes from sim_memory.h. Kernels are those of this processor.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,11 +20,11 @@
 namespace sheaf::runtime {
 namespace {
 
-// Fresh memory holds these bytes: a value that was read too soon is none that a program computes.
+// Fresh memory is filled with this byte, so that a value read too early differs from any that a program computes.
 constexpr int kFresh = 0xcd;
 constexpr size_t kMaxFilled = 1 << 16;
 
-// Runs its steps in any order that the edges allow.
+// A graph whose steps run in a random order that its edges allow.
 struct SimGraph final : DeviceGraph {
   bool replace(size_t number, const DeviceStep& step) override {
     steps[number] = step;
@@ -112,7 +112,7 @@ class Sim final : public Device {
   }
 
  private:
-  // A tensor without its buffer: counts of buffers belong to the threads of the program.
+  // A tensor without its buffer: only the threads of the program may touch reference counts.
   struct Array {
     DType dtype;
     Dims sizes, strides;
@@ -170,12 +170,12 @@ class Sim final : public Device {
     changed_.notify_all();
   }
 
-  // A command in eight waits for up to a quarter of a millisecond.
+  // One command in eight is delayed by up to a quarter of a millisecond.
   std::chrono::microseconds next_delay() {
     const uint64_t x = next_random();
     return std::chrono::microseconds(x >> 28 ? 0 : x & 255);
   }
-  // 31 bits.
+  // A random number of 31 bits.
   uint64_t next_random() {
     MutexLock lock(mu_);
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
@@ -198,7 +198,7 @@ class Sim final : public Device {
       try {
         command();
       } catch (...) {
-        failure = std::current_exception();  // thrown again to who waits next
+        failure = std::current_exception();  // rethrown to the next waiter
       }
       command = nullptr;
       MutexLock lock(mu_);
@@ -225,7 +225,7 @@ Device& simulated_device(std::string_view options) {
   static const int at_exit = std::atexit([] {
     try {
       sim->wait(sim->mark());
-    } catch (...) {  // nobody is left who could be told
+    } catch (...) {  // the program is ending; nobody can handle it
     }
   });
   (void)at_exit;

@@ -30,7 +30,7 @@ SmallVec<ByteRange, 16> ranges_of(const Launch& l) {
     auto add = [&](const Access& a) {
       const Place& at = a.place;
       if (at.kind != p.kind || at.index != p.index) return;
-      // What begins at the buffer's address is of that buffer, and what encloses it: a flipped array begins before it.
+      // An access belongs to this buffer if it begins at or encloses its address: a flipped array begins before it.
       if (at.offset != p.offset && (at.offset > p.offset || at.offset + a.bytes <= p.offset)) return;
       first = std::min(first, at.offset - p.offset);
       end = std::max(end, at.offset - p.offset + a.bytes);

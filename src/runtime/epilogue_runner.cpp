@@ -1,5 +1,5 @@
-// Where the launch works on units (flat blocks of elements), only tiles that are whole rows complete some. Elements of
-// narrower tiles are left to finish(): a unit would have to wait for many of them.
+// If the launch works on units (flat blocks of elements), only tiles of whole rows are counted towards complete units.
+// Narrower tiles are left to finish(): a unit would have to wait for many of them.
 #include "runtime/epilogue_runner.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void EpilogueRunner::run_units(int64_t first, int64_t last) {
     complete_[u].store(static_cast<int32_t>(epilogue_.unit), std::memory_order_relaxed);
 }
 
-// The thread that brings the last elements of a unit runs it, and sees those that others brought.
+// The thread that completes a unit runs it; the acq_rel counter makes the elements of other threads visible to it.
 void EpilogueRunner::add_to_unit(int64_t unit, int64_t elements) {
   if (complete_[unit].fetch_add(static_cast<int32_t>(elements), std::memory_order_acq_rel) + elements == epilogue_.unit)
     run({unit, 1, 0, epilogue_.unit});

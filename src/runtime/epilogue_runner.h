@@ -1,4 +1,4 @@
-// Runs the epilogue of a product on tiles as they are completed. Any thread may bring a tile.
+// Runs the epilogue of a GEMM on each tile of C when it is complete. Any thread may deliver a tile.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -9,10 +9,10 @@ namespace sheaf::runtime {
 
 class EpilogueRunner {
  public:
-  // `whole`: the addresses of its buffers.
+  // `whole`: the addresses of the epilogue's buffers.
   EpilogueRunner(const EpilogueLaunch& epilogue, Pointers whole);
   void take(const Tile& tile);
-  // After the last tile: runs on the blocks that were not complete in time.
+  // Call after the last tile: runs the units that take() has not run.
   void finish();
 
  private:
@@ -23,7 +23,7 @@ class EpilogueRunner {
   const EpilogueLaunch& epilogue_;
   const Pointers whole_;
   const int64_t units_;
-  std::unique_ptr<std::atomic<int32_t>[]> complete_;  // elements, by unit
+  std::unique_ptr<std::atomic<int32_t>[]> complete_;  // number of complete elements, by unit
 };
 
 }  // namespace sheaf::runtime

@@ -1,6 +1,6 @@
-// How a product (GEMM) runs together with the kernels that are fused with it. The algorithm calls the prologue before
-// it reads rows of A and the epilogue after it completes a tile of C, each on the thread that is about to read or has
-// just written, while the data are in a cache of that core.
+// Interface between a GEMM and the kernels fused with it. The algorithm calls the prologue before it reads rows of A,
+// and the epilogue after it completes a tile of C, on the thread that is about to read or has just written the data,
+// while they are in a cache of that core.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,13 +23,13 @@ using EpilogueFn = function_ref<void(const Tile&)>;
 // be. Without `keep` they stay valid until the same thread calls again.
 using PrologueFn = function_ref<const std::byte*(int64_t row, int64_t rows, bool keep)>;
 
-// The largest array that the prologue reads, so that the algorithm can prefetch it; or none.
+// The largest array that the prologue reads, which the algorithm may prefetch; or none.
 struct PrologueSource {
   const std::byte* data = nullptr;
   int64_t row_step = 0;  // bytes from one row to the next
 };
 
-// What is fused with a product; either may be missing.
+// The prologue and epilogue fused with a product; either may be missing.
 struct Fusion {
   const PrologueFn* prologue = nullptr;
   const EpilogueFn* epilogue = nullptr;
@@ -40,7 +40,7 @@ struct Fusion {
 class FusedProduct : public Code {
  public:
   virtual void run(std::span<std::byte* const> buffers, const Fusion& fusion) const = 0;
-  // Whether its tiles are whole rows of C, as far as is known before it runs.
+  // True if its tiles are known to be whole rows of C before it runs.
   virtual bool completes_rows() const = 0;
 };
 

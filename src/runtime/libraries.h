@@ -1,4 +1,4 @@
-// Libraries that are looked for while the program runs, so that nothing of them is needed to build or start it.
+// Finds shared libraries at run time, so that they are needed neither to build nor to start the program.
 #pragma once
 #include <span>
 #include <string>
@@ -6,9 +6,8 @@
 
 namespace sheaf::runtime {
 
-// A library of CUDA under the first of these file names that is found. Looked for in SHEAF_CUDA_PATH, by the loader, in
-// $CUDA_HOME and /usr/local/cuda*, among the packages of the python3 on PATH (folders `nvidia`), and beside the
-// program.
+// Opens a CUDA library under the first of these file names that exists. Searches SHEAF_CUDA_PATH, the loader's path,
+// $CUDA_HOME and /usr/local/cuda*, the packages of the python3 on PATH (folders `nvidia`), and the program's folder.
 struct Library {
   void* handle = nullptr;  // none was found
   std::string path;        // as it was opened

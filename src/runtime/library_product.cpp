@@ -1,5 +1,5 @@
-// The library's matrices are stored by columns. So it is asked for the transposed product: its first operand is b, its
-// second one a, and the columns of what it writes are the rows of c.
+// The library's matrices are column-major, so it computes the transposed product: its first operand is b, its second
+// one a, and the columns of its result are the rows of c.
 #include "runtime/library_product.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ using Handle = CublasLt::Handle;
 
 const CublasLt& library() { return CublasLt::find(); }
 
-// As much as the library's makers recommend for this kind of GPU; most products take none.
+// The workspace limit that NVIDIA recommends for this kind of GPU; most products use none.
 constexpr uint64_t kMostWorkspace = 32 << 20;
 
 int type_of(DType d) { return d == DType::F32 ? CublasLt::kF32 : d == DType::F16 ? CublasLt::kF16 : CublasLt::kBf16; }
@@ -26,7 +26,7 @@ void check(int status, const char* call, const LibraryProduct& p) {
   INVARIANT(status == CublasLt::kSuccess, call << ": " << library().name_of(status) << ", for " << print(p));
 }
 
-// For the life of the program; nullptr: the library does not work with the driver.
+// The library handle, kept for the life of the program; nullptr: the library does not work with the driver.
 Handle library_handle() {
   static const Handle handle = [] {
     Handle made = nullptr;
@@ -53,7 +53,7 @@ struct PlannedProduct::State {
     if (operation) library().destroy_operation(operation);
   }
 
-  // Lines are the library's columns.
+  // A matrix layout; our lines are the library's columns.
   Handle layout(DType type, int64_t length, int64_t lines, int64_t line_step, int64_t batch_step) const {
     Handle out = nullptr;
     check(library().create_layout(&out, type_of(type), static_cast<uint64_t>(length), static_cast<uint64_t>(lines),
@@ -108,7 +108,7 @@ std::shared_ptr<const PlannedProduct> PlannedProduct::make(const LibraryProduct&
     check(l.set_preference(preference, attribute, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute", p);
   };
   prefer(CublasLt::kMaxWorkspace, kMostWorkspace);
-  // Sums are rounded once, at the end.
+  // Reduce in f32, so that sums are rounded once, at the end.
   prefer(CublasLt::kReductions, uint32_t{CublasLt::kReductionInF32});
   for (int array = 0; array < 4; ++array)
     prefer(CublasLt::kMinAlignmentA + array, static_cast<uint32_t>(kLibraryAlignment));

@@ -1,5 +1,5 @@
-// Products of matrices of bf16 and f16 by cuBLASLt: sums in f32, in an order that the library chooses and that no
-// definition states; two runs are equal. How one is computed is chosen once and kept for the life of the program.
+// GEMM of bf16 and f16 with cuBLASLt: accumulates in f32, in an order that the library chooses and that no definition
+// states; repeated runs give equal bits. The algorithm is selected once and kept for the life of the program.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace sheaf::runtime {
 
-// c = a b, for each of a batch. Strides in elements. All arrays, lines and matrices of a batch begin at multiples of
-// kLibraryAlignment bytes.
+// A batched product c = a b. Strides are in elements. All arrays, lines (contiguous rows or columns) and matrices of a
+// batch begin at multiples of kLibraryAlignment bytes.
 inline constexpr int64_t kLibraryAlignment = 16;
 struct LibraryProduct {
   DType dtype, result;  // of the operands, BF16 or F16; of c, the same or F32
   int64_t batch, m, n, k;
   struct Matrix {
-    bool along_k;  // which way lines of neighbouring elements run
+    bool along_k;  // contiguous along k, else along m or n
     int64_t line_step, batch_step;
     friend auto operator<=>(const Matrix&, const Matrix&) = default;
   } a, b;
@@ -28,14 +28,14 @@ std::string print(const LibraryProduct& p);
 
 class PlannedProduct {
  public:
-  // nullptr: there is no library, or it has no way to compute the product. The context is that of the calling thread.
+  // Plans a product in the context of the calling thread. nullptr: no library, or no algorithm for the product.
   static std::shared_ptr<const PlannedProduct> find(const LibraryProduct& p);
   ~PlannedProduct();
   PlannedProduct(const PlannedProduct&) = delete;
   PlannedProduct& operator=(const PlannedProduct&) = delete;
 
   int64_t workspace_bytes() const;
-  // Submits its kernels to the stream. The workspace begins at a multiple of 256 bytes.
+  // Submits the product's kernels to the stream. The workspace must be aligned to 256 bytes.
   void submit(uint64_t a, uint64_t b, uint64_t c, uint64_t workspace, void* stream) const;
 
  private:

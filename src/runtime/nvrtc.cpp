@@ -46,7 +46,7 @@ Nvrtc::Result Nvrtc::compile(const std::string& text, const std::string& archite
   Program p = nullptr;
   if (create_(&p, text.c_str(), "kernels.cu", 0, nullptr, nullptr) != 0) return {"no program", {}, false};
   const std::string arch = "--gpu-architecture=" + architecture;
-  // Not a warning: a comparison that is never true, such as x < 0 of a type without sign.
+  // Suppresses warning 186, comparisons that are never true, such as x < 0 of an unsigned type.
   const char* options[] = {arch.c_str(), "--fmad=false", "--std=c++17", "--diag-suppress=186", "--ptxas-options=-v"};
   const int status = compile_(p, static_cast<int>(std::size(options)) - (reports ? 0 : 1), options);
   Result out;

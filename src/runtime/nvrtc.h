@@ -1,4 +1,4 @@
-// NVIDIA's compiler for text, found while the program runs. It needs no GPU. Any thread may compile.
+// NVRTC, NVIDIA's run-time compiler for CUDA source text, loaded at run time. It needs no GPU. Any thread may compile.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,9 +7,9 @@ namespace sheaf::runtime {
 
 class Nvrtc {
  public:
-  // Opened at the first call, for the life of the program.
+  // Opens the library at the first call; it stays open for the life of the program.
   static const Nvrtc& find();
-  // What is missing where there is no compiler; else empty.
+  // The reason if there is no usable compiler; else empty.
   const std::string& missing() const { return missing_; }
   const std::string& path() const { return path_; }  // of the library
   // "13.0"
@@ -20,7 +20,7 @@ class Nvrtc {
     std::string cubin;
     bool ok = false;
   };
-  // `architecture`: "sm_90". `reports`: the log tells of each kernel how many registers it uses, and what it spills.
+  // `architecture`: "sm_90". `reports`: the log lists the registers and spills of each kernel.
   Result compile(const std::string& text, const std::string& architecture, bool reports = false) const;
 
  private:

@@ -13,7 +13,7 @@
 namespace sheaf::runtime {
 namespace {
 
-// Packing takes about as long as a few reads.
+// Pack at the n-th read: packing takes about as long as a few reads.
 constexpr int kReads = 3;
 constexpr size_t kBudgetPart = 16;  // of the memory limit
 
@@ -29,7 +29,7 @@ bool reserve(int64_t bytes) {
   return false;
 }
 
-// In pieces whose pages are given back at once: tables of embeddings are the largest of all weights.
+// Copies in chunks and releases the file's pages after each: embedding tables are the largest of all weights.
 void copy_file(const Buffer& source, const std::byte* from, int64_t bytes, std::byte* to) {
   constexpr int64_t kPiece = 8 << 20, kTask = 1 << 20;
   for (int64_t at = 0; at < bytes; at += kPiece) {
@@ -44,7 +44,7 @@ void copy_file(const Buffer& source, const std::byte* from, int64_t bytes, std::
   }
 }
 
-// The copies of parts of one buffer.
+// The packed copies of parts of one buffer.
 class Copies : public Buffer::Derived {
  public:
   ~Copies() override {
@@ -72,7 +72,7 @@ class Copies : public Buffer::Derived {
     int reads = 0;
     Ref<Buffer> data;
   };
-  // Without memory for it the operand is read as it is.
+  // Packs the operand; nullptr if there is no memory, so that the operand is read unpacked.
   static Ref<Buffer> packed(const Buffer& source, const std::byte* from, const PackedForm& form) {
     Ref<Buffer> data;
     try {
@@ -104,7 +104,7 @@ std::byte* packed_operand(const Launch& launch, const Plan& plan, const Memory& 
   Buffer::Derived* derived = buffer->derived(Buffer::Made::Packed);
   if (!derived) derived = buffer->keep_derived(Buffer::Made::Packed, std::make_unique<Copies>());
   return static_cast<Copies*>(derived)->find(*buffer, address(place, plan, memory),
-                                             *launch.packed);  // nothing else derives anything
+                                             *launch.packed);  // this file alone stores Made::Packed
 }
 
 PackedStats packed_stats() { return {packed_bytes.load(std::memory_order_relaxed), budget()}; }

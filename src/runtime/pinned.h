@@ -1,17 +1,17 @@
-// Memory of the host that a GPU copies from and to by itself while the host goes on. It is the driver's, and lives as
-// long as the program. Not thread-safe; all copies are on one stream.
+// Pinned host memory, from and to which a GPU copies asynchronously. The driver allocates it; it lives as long as the
+// program. Not thread-safe; all copies are on one stream.
 #pragma once
 #include <cstddef>
 #include <vector>
 
 namespace sheaf::runtime {
 
-// Pieces that are filled in turn, for what is sent: one is filled again when the copies from it are done.
+// A ring of staging buffers for copies to the device; a buffer is reused when the copies from it are done.
 class PinnedRing {
  public:
   PinnedRing(size_t piece_bytes, size_t num_pieces) : piece_bytes_(piece_bytes), pieces_(num_pieces) {}
   size_t piece_bytes() const { return piece_bytes_; }
-  // At most a piece. The copy from it is submitted to the stream before the next call.
+  // Returns space for at most one piece. Submit the copy from it to the stream before the next call.
   std::byte* take(size_t bytes, void* stream);
 
  private:
@@ -22,17 +22,17 @@ class PinnedRing {
   };
   const size_t piece_bytes_;
   std::vector<Piece> pieces_;
-  size_t current_ = 0, used_ = 0;  // bytes of the piece at hand
+  size_t current_ = 0, used_ = 0;  // bytes used of the current piece
 };
 
-// A place where what is fetched lands, and the event that says that it has.
+// A staging buffer for copies to the host, and the event that marks their completion.
 struct Landing {
   std::byte* data = nullptr;
   void* event = nullptr;
 };
 Landing new_landing(size_t bytes);
 
-// To or from pinned memory, on all threads where that pays.
+// Copies to or from pinned memory, on all threads if that pays.
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes);
 
 }  // namespace sheaf::runtime

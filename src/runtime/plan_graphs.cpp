@@ -5,7 +5,7 @@
 namespace sheaf::runtime {
 namespace {
 
-// A graph of more would take longer to make than is gained.
+// Recording a larger graph would take longer than it saves.
 constexpr int64_t kMaxSteps = 4096;
 
 }  // namespace

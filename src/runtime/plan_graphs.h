@@ -1,5 +1,5 @@
-// The parts of one plan that a device runs as graphs. A graph holds for the addresses that it was recorded with; a few
-// are kept, and where a run has other addresses the one that was not used for longest is changed. Thread-safe.
+// The parts of one plan that a device runs as graphs. A graph is valid for the addresses with which it was recorded. A
+// few graphs are cached; for new addresses, the least recently used one is updated. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -17,16 +17,16 @@ class PlanPart {
   struct Context {
     const Plan& plan;
     Device& device;
-    bool can_fail, is_top, guarded;  // of the run, of the plan, and of the step that the plan is inside
+    bool can_fail, is_top, guarded;  // of the run, of the plan, and of the step in which the plan is nested
   };
   PlanPart(const Context& context, size_t first, size_t last, bool is_graph)
       : first(first), last(last), context_(context), is_graph_(is_graph) {}
 
   const size_t first, last;
 
-  // The steps in the form that is recorded; nullptr: they run one by one.
+  // The steps in the form that is recorded; nullptr: they run step by step.
   const Segment* segment(size_t num_inputs);
-  // Runs the graph for these addresses, which is recorded where there is none; false: the device cannot do it.
+  // Runs the graph for these addresses; records it first if there is none. False: the device cannot record it.
   bool submit(const Memory& m, std::byte* record, std::byte* workspace);
 
  private:
@@ -42,10 +42,10 @@ class PlanPart {
   Mutex mu_;
   bool is_graph_ GUARDED_BY(mu_);
   std::unique_ptr<const Segment> segment_ GUARDED_BY(mu_);
-  std::list<Recorded> graphs_ GUARDED_BY(mu_);  // last used first
+  std::list<Recorded> graphs_ GUARDED_BY(mu_);  // most recently used first
 };
 
-// All steps, in parts that are a graph or a single step.
+// Divides all steps of a plan into parts, each a graph or a single step.
 std::vector<std::unique_ptr<PlanPart>> parts_of(const PlanPart::Context& context);
 
 }  // namespace sheaf::runtime

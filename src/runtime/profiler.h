@@ -1,4 +1,4 @@
-// Where the time of compiled code goes: calls and nanoseconds per kernel. Off unless asked for.
+// A profiler of compiled code: calls and nanoseconds per kernel. Off by default.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@ namespace sheaf::runtime {
 
 extern bool g_profiling;
 
-// What ran: its name, the form it came from, and the work of one call.
+// One kernel: its name, the source form that it came from, and the work of one call.
 struct KernelRun {
   const std::string& name;
   const Span& span;
@@ -31,9 +31,9 @@ struct BufferTime {
 };
 void record_buffers(const BufferTime& t);
 BufferTime buffer_times();
-// Slowest first.
+// All kernels, by total time, slowest first.
 std::vector<KernelTime> kernel_times();
-// The same by the form that a launch came from.
+// The same, grouped by the source form of a launch.
 struct SpanTime {
   Span span;
   uint64_t calls = 0, ns = 0;

@@ -1,4 +1,4 @@
-// Rows that are read once need no memory of their own: each thread makes them in the same few pages, which stay in its
+// Rows that are read once are not materialized: each thread computes them into the same few pages, which stay in its
 // cache.
 #include "runtime/prologue_runner.h"
 

@@ -1,4 +1,4 @@
-// Runs the prologue of a product for the rows that are about to be read. Any thread may ask for some.
+// Runs the prologue of a GEMM for rows of A before they are read. Any thread may request rows.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -9,9 +9,10 @@ namespace sheaf::runtime {
 
 class PrologueRunner {
  public:
-  // `whole`: the addresses of its buffers.
+  // `whole`: the addresses of the prologue's buffers.
   PrologueRunner(const PrologueLaunch& prologue, Pointers whole) : prologue_(prologue), whole_(std::move(whole)) {}
-  // The address of the first row (PrologueFn). With `keep` rows stay valid as long as this lives.
+  // Computes rows and returns the address of the first (PrologueFn). With `keep`, rows are valid as long as this
+  // object.
   const std::byte* make(int64_t row, int64_t rows, bool keep);
   PrologueSource source() const;
 
@@ -21,7 +22,7 @@ class PrologueRunner {
   const PrologueLaunch& prologue_;
   const Pointers whole_;
   std::once_flag is_materialized_;
-  Ref<Buffer> matrix_;  // all of A, where some rows must stay
+  Ref<Buffer> matrix_;  // all of A, allocated if some rows are kept
 };
 
 }  // namespace sheaf::runtime

@@ -1,5 +1,5 @@
-// The memory of one run of a plan: where each of its places is. The same for every device; addresses are those of the
-// device that runs the plan, and host code follows them on the host only.
+// The memory of one run of a plan: the addresses of its places. The same for every device; addresses are those of the
+// device that runs the plan, and host code may dereference them only if that is the host.
 #pragma once
 #include <span>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace sheaf::runtime {
 
-// What the steps of a plan run on: contiguous inputs, the output buffers, scratch.
+// The memory on which the steps of a plan run: contiguous inputs, the output buffers, scratch.
 struct Memory {
   std::span<std::byte* const> inputs, results;
   std::byte* scratch;
-  // What the inputs belong to, and which of them may be written; empty where the caller does not know.
+  // The tensors of the inputs, and which of them are donated and may be written; empty if the caller does not know.
   std::span<const Tensor> owners = {};
   std::span<const uint8_t> given_up = {};
   Space* space = nullptr;  // none: the host
@@ -22,17 +22,17 @@ using Pointers = SmallVec<std::byte*, 16>;
 std::byte* address(const Place& p, const Plan& plan, const Memory& memory);
 Pointers pointers(const StepBase& step, const Plan& plan, const Memory& memory);
 
-// Bytes that the host asks for.
+// A request to copy bytes to the host.
 struct Fetch {
-  const std::byte* from;  // where the run's memory is
+  const std::byte* from;  // in the run's memory space
   std::byte* to;
   size_t bytes;
 };
 
-// Where a tensor's elements begin in a space, for reading.
+// The address of a tensor's first element in a space, for reading.
 std::byte* address_in(Space& space, const Tensor& t);
 
-// Memory for the outputs of a run: of an input that is given up and lives there, or fresh.
+// Memory for an output of a run: that of a donated input in the same space, or fresh memory.
 struct ResultBuffer {
   Ref<Buffer> buffer;
   int64_t offset_bytes = 0;

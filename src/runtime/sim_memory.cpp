@@ -13,7 +13,7 @@
 namespace sheaf::runtime {
 namespace {
 
-constexpr size_t kCapacity = size_t{1} << 36;  // addresses; pages that nobody has written to take no memory
+constexpr size_t kCapacity = size_t{1} << 36;  // address space; untouched pages take no memory
 constexpr size_t kAlign = 256;
 
 size_t rounded(size_t bytes) { return (std::max<size_t>(bytes, 1) + kAlign - 1) / kAlign * kAlign; }
@@ -69,7 +69,7 @@ void SimMemory::give(uint64_t address, size_t bytes) {
     wake_oldest();
 }
 
-// Joins it with the free memory on both sides.
+// Ends the quarantine of the oldest block and merges it with the adjacent free blocks.
 void SimMemory::wake_oldest() {
   auto [offset, size] = resting_.front();
   resting_.pop_front();

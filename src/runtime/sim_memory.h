@@ -1,5 +1,5 @@
-// The memory of the simulated device: a file in memory that is mapped twice. The addresses that it hands out lie in a
-// mapping without access, so host code that follows one dies at that line; the device uses the other mapping.
+// The memory of the simulated device: an in-memory file that is mapped twice. It returns addresses in a mapping without
+// access rights, so host code that dereferences one crashes at that line; the device uses the other mapping.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,22 +17,22 @@ class SimMemory {
   // 0: there is no more. Thread-safe, as all of them.
   uint64_t take(size_t bytes);
   void give(uint64_t address, size_t bytes);
-  // The allocation of that number, counted from now, fails; 0: none does.
+  // Makes the allocation of that number, counted from now, fail; 0: none.
   void fail_allocation(int64_t number);
   size_t in_use() const;
   size_t peak() const;
-  // No more is in use at any time.
+  // Limits the bytes in use.
   void set_limit(size_t bytes);
-  // Where the device finds what `address` stands for; addresses of the host stay as they are.
+  // Translates a device address to the accessible mapping; returns host addresses unchanged.
   std::byte* real(uint64_t address) const;
 
  private:
   uint64_t locked_ = 0;        // the mapping without access
   std::byte* open_ = nullptr;  // the other one
   mutable Mutex mu_;
-  std::map<uint64_t, size_t> free_ GUARDED_BY(mu_);  // by offset, no two of them adjacent
-  // Blocks that were given back last are not taken again at once: what is read too soon would often be the same values
-  // of an earlier run.
+  std::map<uint64_t, size_t> free_ GUARDED_BY(mu_);  // by offset; adjacent blocks are merged
+  // Freed blocks are quarantined before they are reused: otherwise a read that comes too early would often find equal
+  // values of an earlier run, and go unnoticed.
   struct Block {
     uint64_t offset;
     size_t bytes;

@@ -19,7 +19,7 @@ namespace sheaf::runtime {
 namespace {
 
 #if defined(__aarch64__)
-// Implementer and part of the first core, 0 where they are not known.
+// Implementer and part number (MIDR) of the first core; 0 if unknown.
 uint32_t core_kind() {
   std::ifstream file("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1");
   uint64_t id = 0;
@@ -36,8 +36,8 @@ unsigned matrix_unit() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) ? d & (kAmxBf16 | kAmxTiles | kAmxInt8) : 0;
 }
 
-// The kernel saves tile registers, 8 KB for each thread, only for programs that ask for them. It refuses where a signal
-// stack is too small to hold them, and knows nothing of the request before version 5.16.
+// Requests permission to use tile registers: the operating system saves them, 8 KB for each thread, only on request. It
+// refuses if a signal stack is too small to hold them, and does not support the request before Linux 5.16.
 bool may_use_tiles() {
   constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
@@ -84,8 +84,8 @@ Target detect() {
     t.amx_int8 = t.amx && (unit & kAmxInt8);
     if (!t.amx) t.amx_refused = "the operating system does not let this program use the matrix units (AMX)";
   }
-  // On Intel's processors vdpbf16ps is slower than widening to f32 (bench_gemm: 172 against 275 GFLOP/s); a GEMV waits
-  // for memory either way.
+  // On Intel processors vdpbf16ps is slower than widening to f32 (bench_gemm: 172 against 275 GFLOP/s); a GEMV is bound
+  // by memory either way.
   t.bf16_dot = bf16 && (t.amx || !is_intel());
 #endif
   return t;

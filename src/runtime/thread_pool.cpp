@@ -16,11 +16,11 @@
 namespace sheaf::runtime {
 namespace {
 
-// A worker without work spins this long, so that launches in a row find it awake, before it sleeps. Going to
-// sleep takes some 30 more: 100 in all. While others are still at work on a job, the next one may come soon: that time
-// does not count, up to a limit.
+// An idle worker spins for kSpin before it sleeps, so that consecutive launches find it awake. Going to sleep takes
+// some 30 us more: 100 in all. While others still work on a job, the next one may come soon: that time does not count,
+// up to kPatience.
 constexpr auto kSpin = std::chrono::microseconds(60), kPatience = std::chrono::microseconds(2000);
-// A thread claims this part of what is left of a share: ranges that get shorter even out unequal ones.
+// A thread claims 1/kPart of the rest of a share (guided scheduling): shrinking ranges balance unequal costs.
 constexpr int64_t kPart = 4;
 constexpr int kNoCore = -2;
 
@@ -32,7 +32,7 @@ inline void relax() {
 #endif
 }
 
-// Iterations that one thread does first.
+// The iterations that one thread does first.
 struct alignas(64) Share {
   std::atomic<int64_t> next{0};
   int64_t end = 0;
@@ -62,7 +62,7 @@ class Pool {
     open_.store(last_job_, std::memory_order_seq_cst);
     wake_some();
     work(0);
-    // A worker counts itself in before it looks whether the job is still open, so none can enter after this.
+    // A worker increments inside_ before it checks that the job is still open, so none can enter after this store.
     open_.store(0, std::memory_order_seq_cst);
     for (int spins = 0; inside_.load(std::memory_order_seq_cst) != 0; ++spins)
       spins < 4000 ? relax() : std::this_thread::yield();
@@ -74,10 +74,10 @@ class Pool {
  private:
   Pool() : cores_(cores_allowed()), limit_(cores_) {}
 
-  // Without the lock: no worker is inside any more.
+  // Needs no lock: no worker is inside any more.
   std::exception_ptr take_error() NO_THREAD_SAFETY_ANALYSIS { return std::exchange(error_, nullptr); }
 
-  // So many, or as many as the system gives.
+  // Starts workers up to n, or as many as the system allows; returns their number.
   int start_workers(int n) {
     try {
       for (; started_ < n; ++started_)
@@ -87,9 +87,9 @@ class Pool {
     return std::min(n, started_);
   }
 
-  // Each thread has a share, and the same one of the next loop over as many iterations: what it has left in the caches
-  // near its core is where it is needed. Claiming from it touches no line of others. They help only when they are done
-  // with theirs.
+  // Divides the iterations into one share per thread. A thread gets the same share of the next loop of equal length, so
+  // that its data are in the caches near its core. Each share has a cache line of its own, and other threads claim from
+  // it only when they are done with theirs.
   void share_out(int64_t n, int threads) {
     if (threads > allocated_) shares_ = std::make_unique<Share[]>(static_cast<size_t>(allocated_ = threads));
     const int64_t pieces = (n + grain_ - 1) / grain_;
@@ -100,7 +100,7 @@ class Pool {
     }
   }
 
-  // Claims and runs ranges until none is left.
+  // Claims and runs ranges until none is left, from the thread's own share first.
   void work(int thread) {
     inside_range = true;
     for (int t = 0; t < num_shares_; ++t)
@@ -127,8 +127,8 @@ class Pool {
     }
   }
 
-  // Waking a thread takes microseconds, much longer where the machine is a virtual one: each that wakes up wakes
-  // others.
+  // Wakes up to two workers, which wake others in turn: waking a thread takes microseconds, much longer on a virtual
+  // machine.
   void wake_some() {
     for (int i = std::min(2, asleep_.load(std::memory_order_seq_cst)); i > 0; --i)
       open_.notify_one();
@@ -138,7 +138,7 @@ class Pool {
     uint32_t done = 0;
     for (;;) {
       uint32_t job = wait_for_job(done);
-      // Before it enters, where the caller would wait for it: another program may have the core it goes to.
+      // Move before entering: once inside, the caller would wait for it, and another program may hold the new core.
       if (const int core = caller_core_.load(std::memory_order_relaxed); core == current_core()) leave_core(core);
       inside_.fetch_add(1, std::memory_order_seq_cst);
       if (open_.load(std::memory_order_seq_cst) == job && index < members_) work(index + 1);
@@ -150,7 +150,7 @@ class Pool {
 
   uint32_t wait_for_job(uint32_t done) {
     const auto start = std::chrono::steady_clock::now();
-    auto idle = start;  // since when nobody works
+    auto idle = start;  // when the last work was seen
     for (int spins = 0;; ++spins) {
       uint32_t job = open_.load(std::memory_order_acquire);
       if (job != 0 && job != done) return job;
@@ -185,9 +185,9 @@ class Pool {
   Mutex error_mutex_;
   std::exception_ptr error_ GUARDED_BY(error_mutex_);
   alignas(64) std::atomic<uint32_t> open_{
-      0};  // the job that may be entered, or 0; of the size that the system waits on, or all would be woken at once
+      0};  // the job that may be entered, or 0; the size of a futex: with other sizes notify_one wakes all
   std::atomic<int> asleep_{0};
-  std::atomic<int> caller_core_{kNoCore};   // where the job was opened, if there is a core for every thread
+  std::atomic<int> caller_core_{kNoCore};   // core that opened the job, if there is a core for every thread
   alignas(64) std::atomic<int> inside_{0};  // workers that have entered
 };
 

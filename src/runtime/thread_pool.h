@@ -1,6 +1,6 @@
-// The process's worker threads. Any thread may call parallel_for; one call at a time has the workers, and a call that
-// finds them busy, or comes from inside another parallel_for, runs on its caller. No thread starts before the first
-// call that can use one. Workers never touch counted objects.
+// The process's worker threads. Any thread may call parallel_for. One call at a time gets the workers; a call that
+// finds them busy, or that comes from inside another parallel_for, runs on its caller. Workers are started by the first
+// call that can use them. They never touch reference-counted objects.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace sheaf::runtime {
 
-// A reference to something callable; valid while that lives.
+// A non-owning reference to a callable; valid while the callable lives.
 template <class>
 class function_ref;
 template <class R, class... Args>
@@ -28,13 +28,13 @@ class function_ref<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
-// Threads a parallel_for uses, the caller included: the cores that the process may use, unless set.
+// Threads that a parallel_for uses, including the caller. Default: the cores that the process may use.
 int num_threads();
 void set_num_threads(int n);
 
-// Calls body(begin, end) on disjoint ranges that cover [0, n), each of at least `grain` iterations (but the last).
-// Iterations of the same part of the range are mostly done by the same thread, call after call. Returns when all are
-// done; the first exception that a range threw is thrown again here.
+// Calls body(begin, end) on disjoint ranges that cover [0, n), each but the last of at least `grain` iterations. From
+// call to call, the same part of [0, n) mostly runs on the same thread (cache affinity). Returns when all ranges are
+// done; rethrows the first exception that a range threw.
 void parallel_for(int64_t n, function_ref<void(int64_t begin, int64_t end)> body, int64_t grain);
 
 }  // namespace sheaf::runtime

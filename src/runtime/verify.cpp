@@ -46,7 +46,7 @@ class Verifier {
     if (problem_.empty()) problem_ = where_ + ": " + what;
   }
 
-  // Which of its bytes are a buffer's; those of inputs and constants are not known.
+  // True if the access is inside its buffer; the sizes of inputs and constants are not known.
   bool is_inside(const Access& a) const {
     int64_t size = 0;
     switch (a.place.kind) {
@@ -68,7 +68,7 @@ class Verifier {
 
   void read(const Access& a) {
     if (!is_inside(a)) return fail(text_of(a) + " is read beyond its buffer");
-    // An input is there from the start, and its number is not known.
+    // Inputs hold their values from the start; their value numbers are not known.
     const bool given = a.place.kind == Place::Input || a.place.kind == Place::Constant;
     const int expected = given ? kNothing : a.value;
     held_[buffer_of(a.place, plan_)].visit(a.place.offset, a.place.offset + a.bytes, [&](const Byte& b) {
@@ -86,7 +86,7 @@ class Verifier {
     held_[buffer_of(a.place, plan_)].assign(a.place.offset, a.place.offset + a.bytes, {a.value});
   }
 
-  // `in_place`: each element is read before that at the same place is written.
+  // `in_place`: the step reads each element before it writes the one at the same place.
   void use(const StepBase& s, bool in_place) {
     for (const Access& r : s.reads)
       read(r);
@@ -105,7 +105,7 @@ class Verifier {
   }
 
   void step(const Launch& l) { use(l, true); }
-  // These read all of their inputs while they run, some more than once.
+  // Steps other than launches may read all of their inputs at any time, some more than once.
   void step(const StepBase& s) { use(s, false); }
 
   void step(const ProductStep& s) {
@@ -115,7 +115,7 @@ class Verifier {
       for (const StepBase* b : before)
         for (const Access& r : b->reads)
           for (const Access& w : l.writes) {
-            // A row of the prologue is read before the tiles that need it are complete.
+            // Safe: the prologue reads its rows before the tiles that depend on them are complete.
             const bool at_hand = is_epilogue && b != &s.product && same_extent(w, r);
             if (w.value != r.value && overlap(w, r) && !at_hand)
               fail(fmt::format("{} is written over {}, which the product may still need", text_of(w), text_of(r)));
@@ -131,7 +131,7 @@ class Verifier {
 
   const Plan& plan_;
   std::map<BufferId, ByteMap<Byte>> held_;
-  bool overwritten_ = false;  // memory of an input
+  bool overwritten_ = false;  // a donated input was written
   std::string where_, problem_;
 };
 

@@ -1,15 +1,15 @@
-// What must hold of every plan. It is followed step by step, with the value that each byte holds at hand. Memory that
-// outputs may take over from inputs is taken over.
+// Verifies the invariants of a plan by simulating it step by step, tracking the value that each byte holds. Assumes
+// that every possible donation (an output takes over the memory of an input) happens.
 //
-// - What is read is an input, a constant, or a value that was written there and is there still.
-// - Inputs and constants are not written, but for memory that an output takes over. Nothing reads that input
-//   afterwards, and no step that may fail comes afterwards: the call could not be made again.
-// - A step writes over what it reads only where it may: a launch, over an array of the same extent, element by element.
-//   A product calls its prologue and epilogue while it runs, so the epilogue writes over nothing that the product
-//   reads.
-// - All bytes lie in their buffer, and in the end the outputs hold their values.
+// - A step reads only inputs, constants, or values that were written before and not overwritten since.
+// - Inputs and constants are not written, except donated inputs. After that no step reads the input, and no step may
+//   fail: the call could not be made again.
+// - A step overwrites an array that it reads only if that is safe: a launch may, elementwise, over an array of the same
+//   extent. A product calls its prologue and epilogue while it runs, so the epilogue must not overwrite anything that
+//   the product reads.
+// - All accesses are inside their buffer, and at the end the outputs hold their values.
 //
-// Ranges are all that is known of an access: bytes that a step leaves out between two that it touches count as touched.
+// Accesses are known as ranges only: the gaps between elements count as accessed.
 #pragma once
 #include <string>
 
@@ -17,10 +17,9 @@
 
 namespace sheaf::runtime {
 
-// What is wrong with a plan, at the first step where something is; or nothing. Nested plans are not looked at: each is
-// a plan of its own.
+// Describes the first violation in a plan; empty if there is none. Nested plans are not checked: verify each by itself.
 std::string problem_of(const Plan& plan);
-// Throws an internal error where something is.
+// Throws an internal error if there is a violation.
 void verify(const Plan& plan);
 
 }  // namespace sheaf::runtime
