@@ -19,23 +19,23 @@ float add_product(float sum, float a, float b) {
   sum = without_subnormal(sum);
   float total = std::fma(a, b, sum);
   if (std::fabs(total) > kSmallest || total == 0 || std::isnan(total)) return total;
-  // Whether it is below the smallest normal number is seen with as many bits as those have.
+  // Tininess is detected after rounding to the full precision of a normal number, so scale up by 2^64 first.
   constexpr float kUp = 0x1p64f;
   if (std::fabs(a) < std::fabs(b)) std::swap(a, b);
   return std::fabs(std::fma(a, b * kUp, sum * kUp)) < kSmallest * kUp ? std::copysign(0.0f, total) : total;
 }
 
 #if !defined(__x86_64__)
-// x, whose exact value is x + rest, rounded to odd.
+// Rounds the exact value x + rest to odd.
 float to_odd(double x, double rest) {
   if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   if (std::isinf(x) || x == 0) return static_cast<float>(x);
   if (rest != 0 && std::signbit(rest) != std::signbit(x))
-    x = std::nextafter(x, 0.0);  // what is cut off below must not be above
+    x = std::nextafter(x, 0.0);  // the truncated value must not exceed the exact one in magnitude
   constexpr uint64_t kCut = (uint64_t(1) << 29) - 1;
   uint64_t bits = std::bit_cast<uint64_t>(x);
   bool inexact = rest != 0 || (bits & kCut) != 0;
-  float cut = static_cast<float>(std::bit_cast<double>(bits & ~kCut));  // exact, but outside of the range of floats
+  float cut = static_cast<float>(std::bit_cast<double>(bits & ~kCut));  // exact unless out of the range of floats
   if (std::isinf(cut)) return cut;
   if (std::fabs(cut) < kSmallest) return std::copysign(0.0f, cut);
   return inexact ? std::bit_cast<float>(std::bit_cast<uint32_t>(cut) | 1) : cut;

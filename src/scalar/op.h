@@ -1,5 +1,5 @@
-// The scalar operations: what the instructions of the loop IR compute, and the ways a reduction combines its elements.
-// Every one is total: it has a defined result, to the bit, for all operands (scalar_ops.h).
+// The scalar operations: the instructions of the loop IR, and the combining operations of reductions. Every one is
+// total: it has a defined result, to the bit, for all operands (scalar_ops.h).
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -21,7 +21,7 @@ enum class Op : uint8_t {
   Neg,
   Abs,
   Min,
-  Max,  // a NaN operand wins
+  Max,  // NaN propagates
   FloorDiv,
   FloorMod,
   Rem,
@@ -45,10 +45,10 @@ enum class Op : uint8_t {
   Eq,
   Ne,       // operands of type `from`, result Bool; every comparison with NaN is false but Ne
   Select,   // args[0] ? args[1] : args[2]
-  Seldom,   // the same where args[0] is seldom true: what only args[1] needs may be left out until it is
+  Seldom,   // Select for an args[0] that is seldom true: what only args[1] needs may be skipped until it is
   Convert,  // from `from` to `type`: float to int truncates and saturates (NaN 0), to bool is x != 0, to narrow floats
             // rounds to even
-  Bitcast,  // same width; the sign and payload of a NaN that was computed are the processor's
+  Bitcast,  // same width; sign and payload of a computed NaN depend on the processor
   // Elementary functions; one pass expands them into the operations above (scalar/math/math_functions.h).
   Exp,
   Log,
@@ -67,6 +67,6 @@ enum class Op : uint8_t {
 
 std::string_view name_of(Op op);
 
-enum class Combine : uint8_t { Sum, Prod, Max, Min, ArgMax, ArgMin };  // Max/Min/Arg*: a NaN element wins (NumPy)
+enum class Combine : uint8_t { Sum, Prod, Max, Min, ArgMax, ArgMin };  // Max/Min/Arg*: NaN propagates (NumPy)
 
 }  // namespace sheaf::scalar

@@ -1,9 +1,9 @@
-// What each scalar operation of the IR means, as C++ on C++ scalars. The reference executor calls these one at a time;
+// The definition of each scalar operation of the IR, on C++ scalars. The reference executor calls these one at a time;
 // the block back end instantiates loops over them, so both give the same bits. All are total and have no undefined
 // behaviour. They assume -ffp-contract=off.
 //
-// The sign of a NaN is not part of the meaning; everything else is. For Min and Max a NaN wins and -0 is less than +0,
-// so that the result depends neither on the order of the operands nor on the bracketing.
+// The sign of a NaN is unspecified; everything else is defined. Min and Max propagate NaN and order -0 before +0, so
+// that the result depends neither on the order of the operands nor on the bracketing.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -155,7 +155,7 @@ template <Op op, class T>
 inline T apply(T a, [[maybe_unused]] T b = T{}, [[maybe_unused]] T c = T{}) {
   using U = UnsignedOf<T>;
   using Product = std::conditional_t<(sizeof(U) < 4), uint32_t,
-                                     U>;  // narrow ones would be promoted to int, which must not overflow
+                                     U>;  // narrow types would be promoted to int, where overflow is undefined
   if constexpr (op == Op::Add) {
     if constexpr (kIsFloat<T>)
       return a + b;
@@ -251,7 +251,7 @@ inline T apply(T a, [[maybe_unused]] T b = T{}, [[maybe_unused]] T c = T{}) {
   }
 }
 
-// Whether `apply` (or a comparison, or an elementary function) is defined for op in the compute type T.
+// True if `apply` (or a comparison, or an elementary function) is defined for op in the compute type T.
 template <class T>
 constexpr bool is_defined(Op op) {
   constexpr bool kBool = std::is_same_v<T, bool>;
@@ -309,7 +309,7 @@ inline Float16 to_f16(float x) {
   uint32_t u = std::bit_cast<uint32_t>(x), sign = (u >> 16) & 0x8000u;
   u &= 0x7fffffffu;
   uint32_t normal = (u + 0xfffu + ((u >> 13) & 1) - (112u << 23)) >> 13;
-  // A denormal is rounded by the FPU: the ulp of 0.5f is the smallest denormal.
+  // The FPU rounds a denormal result: the ulp of 0.5f is the smallest denormal of f16.
   uint32_t denormal = std::bit_cast<uint32_t>(std::bit_cast<float>(u < 0x38800000u ? u : 0) + 0.5f) - 0x3f000000u;
   uint32_t h = u < 0x38800000u ? denormal : normal;
   h = u >= 0x477ff000u ? 0x7c00u : h;
@@ -388,8 +388,8 @@ inline T combine(T a, T b) {
     return min_of(a, b);
 }
 
-// Whether element x takes the place of the best so far in an ArgMax or ArgMin, given that it comes later. Equality is
-// IEEE's here: the first of -0 and +0 stays.
+// True if element x replaces the best so far in an ArgMax or ArgMin; x comes later. Equality is IEEE's here: the first
+// of -0 and +0 stays.
 template <Combine c, class T>
 inline bool replaces(T x, T best) {
   if constexpr (kIsFloat<T>) {

@@ -1,4 +1,4 @@
-// The elementary functions of the IR on C++ scalars: the expansions, computed at once by the operations of
+// The elementary functions of the IR on C++ scalars: evaluates the expansions directly with the operations of
 // scalar_ops.h.
 #pragma once
 #include "scalar/math/math_functions.h"

@@ -1,7 +1,7 @@
 // exp, exp2, expm1, tanh, sigmoid, log, log2, log1p as straight-line scalar code (see scalar.h). Polynomials are
 // minimax fits with coefficients rounded to the working precision; their relative error is stated with them as 2^-k.
 //
-// Overflow and underflow come out of the final scaling, which is done in two halves so that a denormal result is
+// The final scaling produces overflow and underflow; it multiplies by two powers of two, so that a denormal result is
 // rounded once. Clamps are written as `select(x > c, c, x)` because that keeps a NaN.
 #pragma once
 
@@ -27,7 +27,7 @@ struct ExpConstants<float> {
   static constexpr float kMax = 89.0f, kMin = -104.0f;     // exp is inf above and 0 below
   static constexpr float kMax2 = 129.0f, kMin2 = -151.0f;  // the same for exp2
   static constexpr float kMinusOneBelow = -18.0f;          // expm1 is -1 there
-  static constexpr float kZeroBelow = -87.0f;              // decay is 0 there: nothing denormal is left
+  static constexpr float kZeroBelow = -87.0f;              // decay is 0 below: it has no denormal results
   // (e^r - 1 - r) / r^2 on |r| <= ln2/2; 2^-25.9 relative to r
   static constexpr float kTail[] = {0x1.fffffep-2f, 0x1.5554a4p-3f, 0x1.555778p-5f, 0x1.123030p-7f, 0x1.6af13ap-10f};
   // ((2^r - 1) / r - ln2) / r on |r| <= 1/2; 2^-26.0 of 2^r
@@ -52,8 +52,8 @@ struct ExpConstants<double> {
                                      0x1.ea02a4cddb6aep-32, 0x1.c2c17f41b1fc0p-36};
 };
 
-// p * 2^n for n in the range of exponents of T doubled, p near 1, where n + kRoundToInt is given: one rounding, also
-// where the result is denormal. Half of the range is held back and multiplied last.
+// p * 2^n for p near 1 and n in twice the exponent range of T; `shifted` is n + kRoundToInt. Rounds once, also if the
+// result is denormal: part of the exponent is held back and multiplied last.
 template <class B, class T>
 Scalar<B, T> scale(Scalar<B, T> p, Scalar<B, T> shifted) {
   using F = FloatFormat<T>;
@@ -66,7 +66,7 @@ Scalar<B, T> scale(Scalar<B, T> p, Scalar<B, T> shifted) {
   return p * power * select(small, power_of_two(-kHeld), p.lit(power_of_two(kHeld)));
 }
 
-// x = n ln2 + r with |r| <= ln2/2 (a little more after rounding). The sum with kRoundToInt leaves n in the low bits.
+// x = n ln2 + r with |r| <= ln2/2 (a little more after rounding). `shifted` is n + kRoundToInt: n is in its low bits.
 template <class B, class T>
 struct ExpReduced {
   Scalar<B, T> r, shifted;
@@ -116,8 +116,8 @@ Scalar<B, T> exp(Scalar<B, T> x) {
   return detail::scale(detail::exp_reduced(reduced.r), reduced.shifted);
 }
 
-// e^x for x at most little above 0, where the result of a smaller x than kZeroBelow may as well be 0: the weights of
-// attention. Needs neither clamps nor a scaling in halves.
+// e^x for x at most slightly above 0, flushed to 0 for x below kZeroBelow: for the weights of attention. Needs no
+// clamps and no two-step scaling.
 template <class B, class T>
 Scalar<B, T> decay(Scalar<B, T> x) {
   auto [r, shifted] = detail::reduce_exp(x);
@@ -135,7 +135,7 @@ Scalar<B, T> exp2(Scalar<B, T> x) {
 }
 
 // 2^n tail + (2^n r + (2^n - 1)), in this order because the inner sum is nearly exact; computed as twice the half, so
-// that 2^n may exceed the range.
+// that 2^n itself may be out of range.
 template <class B, class T>
 Scalar<B, T> expm1(Scalar<B, T> x) {
   using C = detail::ExpConstants<T>;
@@ -169,13 +169,13 @@ struct TanhConstants<double> {
 };
 }  // namespace detail
 
-// A polynomial near 0; elsewhere 1 - 2 / (e^2|x| + 1), where the error of exp is halved by the subtraction.
+// A polynomial near 0; elsewhere 1 - 2 / (e^2|x| + 1): the subtraction halves the error of exp.
 template <class B, class T>
 Scalar<B, T> tanh(Scalar<B, T> x) {
   using C = detail::TanhConstants<T>;
   auto ax = abs(x);
   auto clamped = select(ax > C::kOneAbove, C::kOneAbove, ax);
-  // r without the second half of ln2, which is less than a tenth of an ulp here.
+  // Reduces without the low part of ln2, which is less than a tenth of an ulp here.
   constexpr T kMagic = FloatFormat<T>::kRoundToInt, kTwice = 2 * detail::ExpConstants<T>::kLog2E;
   auto shifted = fma(clamped, kTwice, kMagic);
   auto r = fma(shifted - kMagic, -detail::ExpConstants<T>::kLn2Hi, clamped + clamped);
@@ -185,8 +185,8 @@ Scalar<B, T> tanh(Scalar<B, T> x) {
   return copysign(select(ax < C::kSmall, small, large), x);
 }
 
-// 1 / (1 + e^-x). From kOneAbove on the sum is 1; at the other limit the power is infinite, and the result 0, which
-// would be denormal.
+// 1 / (1 + e^-x). From kOneAbove on the sum is 1; at kZeroBelow the power is infinite and the result 0 instead of a
+// denormal number.
 template <class B, class T>
 Scalar<B, T> sigmoid(Scalar<B, T> x) {
   constexpr T kOneAbove = std::is_same_v<T, float> ? 20 : 40,

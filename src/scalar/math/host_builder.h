@@ -1,5 +1,5 @@
-// A builder (see scalar.h) that computes at once with C++ scalars. It defines what the expansions of elementary
-// functions give to the last bit; tests compare it with libm, and constant folding may call it.
+// A builder (see scalar.h) that computes directly with C++ scalars. It defines the results of the expansions of
+// elementary functions to the last bit; tests compare it with libm, and constant folding may call it.
 #pragma once
 
 #include <bit>
@@ -158,7 +158,7 @@ struct HostBuilder {
 
  private:
   static bool is_narrow(Type t) { return t == I32 || t == U32; }
-  // A 32-bit integer is kept sign- or zero-extended, so that `get` and comparisons need no care.
+  // A 32-bit integer is stored sign- or zero-extended, so that `get` and comparisons need no special case.
   static V wrapped(Type t, uint64_t raw) {
     if (t == I32) return {t, uint64_t(int64_t(int32_t(uint32_t(raw))))};
     if (t == U32) return {t, uint64_t(uint32_t(raw))};

@@ -1,12 +1,12 @@
 // The expansions of elementary functions, by builder and value: `exp_f32(b, x)` appends to b the operations that
-// compute exp of the f32 value x, and returns the result. What a builder offers is in scalar.h. The code is
-// straight-line (no branches, no tables), so it vectorises, and uses only operations whose bits are defined, so every
-// back end agrees.
+// compute exp of the f32 value x, and returns the result. scalar.h describes the builder. The code is straight-line (no
+// branches, no tables), so it vectorises, and uses only operations whose bits are defined, so that all back ends give
+// equal bits.
 //
-// Greatest error found, in units of the last place. f32 unary functions: every float where the function is neither
-// nearly linear nor constant (log, log2: from 1/16 to 16), one in 101 elsewhere; the others: samples. sin, cos, tan:
-// f32 up to |x| = 1e5, f64 up to 2^48; beyond, the absolute error of sin and cos is below 1e-7 and 4e-16. sigmoid: 2.31
-// and 1.99, where it is not denormal. erfinv matches XLA's approximation instead (special.h).
+// Largest error found, in units of the last place. Tested for f32 unary functions: every float where the function is
+// neither nearly linear nor constant (log, log2: from 1/16 to 16), one in 101 elsewhere; for the others: samples. sin,
+// cos, tan: f32 up to |x| = 1e5, f64 up to 2^48; beyond, the absolute error of sin and cos is below 1e-7 and 4e-16.
+// sigmoid: 2.31 and 1.99, where it is not denormal. erfinv matches XLA's approximation instead (special.h).
 //
 //          exp   exp2  expm1 log   log2  log1p tanh  sin   cos   tan   atan  erf   pow   atan2
 //   f32    1.07  0.99  1.34  0.95  1.01  0.95  1.33  1.21  1.20  1.43  1.49  1.27  1.18  1.31

@@ -7,9 +7,9 @@
 
 namespace sheaf::scalar::math {
 
-// While the quotient is a whole number that T holds, it is at most one too large, by the rounding of the division, and
-// what is left is exact. `exact(x, y)` computes any remainder, slowly: it is taken for large quotients, NaN, infinite x
-// and y = 0.
+// If the truncated quotient is exactly representable in T, it is at most one too large (the division rounds), and the
+// remainder computed from it is exact. `exact(x, y)` computes any remainder, slowly; used for large quotients, NaN,
+// infinite x and y = 0.
 template <class B, class T, class F>
 Scalar<B, T> remainder(Scalar<B, T> x, Scalar<B, T> y, F&& exact) {
   constexpr T kMost = T(int64_t{1} << (std::numeric_limits<T>::digits - 1));

@@ -1,17 +1,17 @@
-// A statically typed face for a scalar-code builder, so that the expansions of elementary functions read as formulas.
+// A statically typed wrapper of a scalar-code builder, so that the expansions of elementary functions read as formulas.
 //
 // `Scalar<B, T>` is one value of builder B whose element type is the C++ type T (float, double, int32_t, int64_t,
 // uint32_t, bool). Operators append one builder operation each, in the order written: `a * b + c` is a product and a
 // sum, never a fused multiply-add, which is spelt `fma(a, b, c)`. A plain number combined with a Scalar becomes a
 // constant of its type.
 //
-// What B offers (all operations are pure, total, and give the same bits on every back end):
-//   using V (copyable), Type; constants F32, F64, I32, I64, U32, U64, Bool of Type
+// Interface of B (all operations are pure, total, and give the same bits on every back end):
+//   using V (copyable), Type; constants F32, F64, I32, I64, U32, U64, Bool of Type;
 //   f32, f64, i32, i64, u32 (constants); add, sub, mul (integers wrap), div (IEEE; floats only here), fma (one
-//   rounding) neg, abs, sqrt, floor, trunc, rint (half to even), min, max (the operand that is not NaN) lt, le, gt, ge,
-//   eq (false on NaN), ne (true on NaN); and_, or_, xor_, not_; shl, shr (logical), sar (arithmetic) select, seldom;
-//   bitcast_f32_i32, bitcast_i32_f32, bitcast_f64_i64, bitcast_i64_f64 convert(v, type): float to int truncates and
-//   saturates (NaN gives 0), int to float rounds to nearest even
+//   rounding); neg, abs, sqrt, floor, trunc, rint (half to even), min, max (the operand that is not NaN); lt, le, gt,
+//   ge, eq (false on NaN), ne (true on NaN); and_, or_, xor_, not_; shl, shr (logical), sar (arithmetic); select,
+//   seldom; bitcast_f32_i32, bitcast_i32_f32, bitcast_f64_i64, bitcast_i64_f64; convert(v, type): float to int
+//   truncates and saturates (NaN gives 0), int to float rounds to nearest even
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace sheaf::scalar::math {
 
-// What B keeps a value of element type T in; a builder with a C++ type for each specialises this.
+// The type in which B stores a value of element type T; specialised by builders that use a C++ type for each.
 template <class B, class T>
 struct Kept {
   using type = typename B::V;
@@ -142,7 +142,7 @@ Scalar<B, T> max(Scalar<B, T> x, Scalar<B, T> y) {
   return {*x.b, x.b->max(x.v, y.v)};
 }
 
-// Shifts right say which kind they are.
+// Right shifts: shr is logical, sar arithmetic.
 template <class B, class T>
 Scalar<B, T> shr(Scalar<B, T> x, Scalar<B, T> n) {
   return {*x.b, x.b->shr(x.v, n.v)};
@@ -160,7 +160,7 @@ template <class B, class T>
 Scalar<B, T> select(Scalar<B, bool> c, Scalar<B, T> x, Scalar<B, T> y) {
   return {*c.b, c.b->select(c.v, x.v, y.v)};
 }
-// c is seldom true: x may be computed only where it is.
+// c ? x : y for a c that is seldom true: x may be computed only if c is true.
 template <class B, class T>
 Scalar<B, T> seldom(Scalar<B, bool> c, Scalar<B, T> x, Scalar<B, T> y) {
   return {*c.b, c.b->seldom(c.v, x.v, y.v)};
@@ -234,8 +234,7 @@ Scalar<B, T> pow2(Scalar<B, BitsOf<T>> n) {
   return as_float((n + FloatFormat<T>::kBias) << BitsOf<T>(FloatFormat<T>::kMantissaBits));
 }
 
-// The same for the n that the sum with kRoundToInt left in the low bits of `shifted`: the other bits of that constant
-// are shifted out.
+// 2^n for shifted = n + kRoundToInt, which has n in its low bits; the shift removes the other bits of the constant.
 template <class B, class T>
 Scalar<B, T> pow2_shifted(Scalar<B, T> shifted) {
   constexpr auto kShift = BitsOf<T>(FloatFormat<T>::kMantissaBits);
@@ -249,8 +248,8 @@ Scalar<B, T> copysign(Scalar<B, T> magnitude, Scalar<B, T> sign) {
   return as_float((bits(magnitude) & ~kSign) | (bits(sign) & kSign));
 }
 
-// c[0] + c[1] x + c[2] x^2 + …, one fused multiply-add per term: of many elements at once each operation counts,
-// and none waits for long.
+// c[0] + c[1] x + c[2] x^2 + …, one fused multiply-add per term: the fewest operations. Its long dependency chain does
+// not matter when many elements are computed at once.
 template <class B, class T, int N>
 Scalar<B, T> horner(Scalar<B, T> x, const T (&c)[N]) {
   Scalar<B, T> r = x.lit(c[N - 1]);
@@ -271,8 +270,8 @@ Scalar<B, T> estrin_range(const Scalar<B, T>* powers, const T* c, int n) {
 }
 }  // namespace detail
 
-// The same by Estrin's scheme: pairs first, so the chain of dependent operations is short (log2 of the degree) and a
-// vector unit stays busy; a little less accurate.
+// The same by Estrin's scheme: pairs first, so the dependency chain is short (log2 of the degree) and a vector unit
+// stays busy; a little less accurate.
 template <class B, class T, int N>
 Scalar<B, T> estrin(Scalar<B, T> x, const T (&c)[N]) {
   Scalar<B, T> powers[5] = {x, x, x, x, x};  // x, x^2, x^4, x^8, x^16

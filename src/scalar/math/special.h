@@ -33,7 +33,7 @@ struct Pair {
 
 // log(x) for positive finite x as an unevaluated sum with about twelve more bits than T has, because pow multiplies its
 // relative error by up to |y log x|. With x = 2^e m and q = (m - 1) / (m + 1), the terms 2q and (2/3) q^3 of
-// 2 atanh(q) are carried in pairs; what follows is small enough for one T.
+// 2 atanh(q) are computed as hi + lo pairs; the remaining terms are small enough for one T.
 template <class B, class T>
 Pair<B, T> log_extended(Scalar<B, T> x) {
   using C = PowConstants<T>;
@@ -76,7 +76,7 @@ Scalar<B, T> pow(Scalar<B, T> x, Scalar<B, T> y) {
   log_hi = select(ax == T(0), -kInf<T>, select(ax == kInf<T>, kInf<T>, log_hi));
   auto product = y * log_hi;
   auto product_lo = fma(y, log_lo, fma(y, log_hi, -product));
-  // Beyond the range of exp the low part may be NaN (inf - inf), and does not matter.
+  // Beyond the range of exp the low part may be NaN (inf - inf), and is not used.
   auto is_ordinary = (product > E::kMin) & (product < E::kMax);
   auto reduced = detail::reduce_exp(detail::clamp(product, E::kMin, E::kMax));
   auto magnitude =
@@ -140,7 +140,7 @@ Scalar<B, T> erf(Scalar<B, T> x) {
 namespace detail {
 
 // log(x) for normal x in (0, 1), NaN below 0, with XLA's errors (Cephes' logf, in Eigen's order): a difference of one
-// unit here would be one of up to three in a normal number. In double ours serves; what is required to agree is f32.
+// unit here would become up to three in a normal random number. f64 uses our log: only f32 has to match XLA.
 template <class B>
 Scalar<B, float> log_as_xla(Scalar<B, float> x) {
   auto m = as_float((bits(x) & 0x007fffff) | 0x3f000000);
@@ -185,8 +185,8 @@ Scalar<B, T> log1p_as_xla(Scalar<B, T> x) {
 }  // namespace detail
 
 // The inverse of erf as XLA computes it, so that normal random numbers agree with JAX: Giles, "Approximating the erfinv
-// function" (GPU Computing Gems, 2011), with w = -log(1 - x^2), x^2 rounded. It is the approximation that is
-// matched, not erfinv.
+// function" (GPU Computing Gems, 2011), with w = -log(1 - x^2), x^2 rounded. Matches the bits of XLA's approximation,
+// not the exact erfinv.
 template <class B>
 Scalar<B, float> erfinv(Scalar<B, float> x) {
   constexpr float kCentral[] = {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f,
@@ -229,7 +229,7 @@ Scalar<B, double> erfinv(Scalar<B, double> x) {
   auto is_central = w < 6.25, is_middle = w < 16.0;
   auto t = select(is_central, w - 3.125, sqrt(w) - select(is_middle, 3.25, x.lit(5.0)));
   auto p = x.lit(0.0);
-  // One chain with chosen coefficients; the shorter polynomials stop early.
+  // One Horner chain with selected coefficients; the shorter polynomials stop early.
   for (int i = 0; i < 23; ++i) {
     auto c = x.lit(kCentral[i]);
     if (i < 19) c = select(is_central, c, x.lit(kMiddle[i]));

@@ -1,5 +1,5 @@
-// Threefry-2x32 and the first steps from its words to numbers, as JAX defines them (docs/design/random.md has the
-// recipes of every distribution). Values are u32 Scalars (see scalar.h); bits agree with JAX exactly.
+// Threefry-2x32 and the conversions of its words to numbers, as JAX defines them (docs/design/random.md has the recipe
+// of every distribution). Values are u32 Scalars (see scalar.h); bits agree with JAX exactly.
 #pragma once
 
 #include <utility>
@@ -24,12 +24,12 @@ Words<B> threefry2x32(Scalar<B, uint32_t> k0, Scalar<B, uint32_t> k1, Scalar<B, 
       x1 = ((x1 << r) | shr(x1, 32 - r)) ^ x0;
     }
     x0 = x0 + keys[(group + 1) % 3];
-    x1 = x1 + (keys[(group + 2) % 3] + (group + 1));  // of the key alone: once for many counters
+    x1 = x1 + (keys[(group + 2) % 3] + (group + 1));  // depends on the key alone: computed once for many counters
   }
   return {x0, x1};
 }
 
-// 32 random bits. Draws of 16 and 8 bits are the low ones of these.
+// 32 random bits. Draws of 16 and 8 bits use the low bits.
 template <class B>
 Scalar<B, uint32_t> random_bits32(Words<B> w) {
   return w.first ^ w.second;
@@ -41,8 +41,8 @@ Scalar<B, int64_t> random_bits64(Words<B> w) {
   return (to<int64_t>(w.first) << int64_t(32)) | to<int64_t>(w.second);
 }
 
-// A uniform number in [0, 1), a multiple of the spacing of floats below 2: the bits fill the mantissa of a number in
-// [1, 2), and 1 is taken off. T is float (from random_bits32) or double (from random_bits64).
+// A uniform number in [0, 1), a multiple of the spacing of floats in [1, 2): the bits fill the mantissa of a number in
+// [1, 2), and 1 is subtracted. T is float (from random_bits32) or double (from random_bits64).
 template <class B>
 Scalar<B, float> unit_uniform(Scalar<B, uint32_t> bits32) {
   return as_float(to<int32_t>(shr(bits32, 9) | 0x3f800000u)) - 1.0f;

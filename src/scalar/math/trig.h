@@ -1,10 +1,10 @@
 // sin, cos, tan, atan and atan2 as straight-line scalar code (see scalar.h).
 //
-// Arguments are reduced to |r| <= pi/4 and a quadrant in two ways, of which each element takes one:
-//   Cody-Waite: x - n pi/2 with pi/2 in three parts, for |x| up to kCodyWaiteMax. The result is r + lo, where lo is
-//     what rounding took from r; without it sin near a multiple of pi loses half a unit.
-//   Payne-Hanek: for larger x, the product of the mantissa with the bits of 2/pi that matter at x's exponent, in
-//   integers.
+// Arguments are reduced to |r| <= pi/4 and a quadrant in one of two ways, selected for each element:
+//   Cody-Waite: x - n pi/2 with pi/2 in three parts, for |x| up to kCodyWaiteMax. The result is r + lo, where lo is the
+//     rounding error of r; without it sin near a multiple of pi loses half a unit.
+//   Payne-Hanek: for larger x, the integer product of the mantissa with the bits of 2/pi that are significant at x's
+//     exponent.
 #pragma once
 
 #include <vector>
@@ -78,15 +78,15 @@ TrigReduced<B, T> reduce_cody_waite(Scalar<B, T> x) {
   return {r, lo, bits(shifted)};
 }
 
-// For finite |x| of exponent kFarExponent and more. With |x| = m 2^e, m an integer, frac(x / 2pi) = frac(m 2^(e-2)
-// (2/pi)); bits of 2/pi above 2^(2-e) give whole turns, and a window of two words below that gives the angle within
-// 2^-28 (2^-60 in double). Words are as wide as T.
+// For finite |x| of exponent kFarExponent or more. With |x| = m 2^e, m an integer, frac(x / 2pi) = frac(m 2^(e-2)
+// (2/pi)); bits of 2/pi above 2^(2-e) contribute full turns only, and a window of two words below gives the angle
+// within 2^-28 (2^-60 in double). Words are as wide as T.
 template <class B, class T>
 TrigReduced<B, T> reduce_payne_hanek(Scalar<B, T> x) {
   using C = TrigConstants<T>;
   using Int = BitsOf<T>;
   constexpr Int kWidth = sizeof(T) * 8, kBits = FloatFormat<T>::kMantissaBits;
-  constexpr int kLevels = sizeof(T) == 4 ? 2 : 4;  // of the choice among words
+  constexpr int kLevels = sizeof(T) == 4 ? 2 : 4;  // of the selection among words
   auto ix = bits(x);
   auto m = (ix & ((Int(1) << kBits) - 1)) | (Int(1) << kBits);
   auto start = (shr(ix, kBits) & (2 * FloatFormat<T>::kBias + 1)) - C::kFarExponent;  // first bit of the window
@@ -104,13 +104,14 @@ TrigReduced<B, T> reduce_payne_hanek(Scalar<B, T> x) {
   auto hi = (words[0] << shift) | shr(shr(words[1], 1), back);
   auto lo = (words[1] << shift) | shr(shr(words[2], 1), back);
 
-  // The high word of m * hi:lo modulo its size, in units of 2^-kWidth turn. Of the product with lo only the high word
-  // is needed, from half-words without the product of the low halves: at most three units short.
+  // The high word of m * hi:lo, modulo the word size, in units of 2^-kWidth turn. Only the high word of the product
+  // with lo is needed; it is computed from half-words without the product of the low halves: at most three units too
+  // small.
   constexpr Int kHalf = kWidth / 2, kLowMask = (Int(1) << kHalf) - 1;
   auto m_hi = shr(m, kHalf), lo_hi = shr(lo, kHalf);
   auto turns = m * hi + m_hi * lo_hi + shr(m_hi * (lo & kLowMask), kHalf) + shr((m & kLowMask) * lo_hi, kHalf);
   auto quadrant = shr(turns + (Int(1) << (kWidth - 3)), kWidth - 2);
-  // Half a unit stands for the bits cut off, and keeps r from being 0, of which tan would make 0 * inf.
+  // Adds half a unit for the truncated bits; this also keeps r from being 0, for which tan would compute 0 * inf.
   constexpr T kUnit = C::kPiOver2Hi / T(Int(1) << (kWidth - 2));
   auto r = (to<T>(turns - (quadrant << (kWidth - 2))) + T(0.5)) * kUnit;
   auto is_negative = ix < Int(0);
@@ -160,7 +161,7 @@ Scalar<B, T> cos(Scalar<B, T> x) {
   return detail::sin_quadrant(x, 1);
 }
 
-// tan(r) as hi + lo; in odd quadrants -1/tan(r), with one Newton step that sees lo.
+// tan(r) as hi + lo; in odd quadrants -1/tan(r), with one Newton step that includes lo.
 template <class B, class T>
 Scalar<B, T> tan(Scalar<B, T> x) {
   auto [r, r_lo, q] = detail::reduce_trig(x);
@@ -198,7 +199,7 @@ struct AtanConstants<double> {
       -0x1.7a23476aa94f4p-9, 0x1.b3dc2740bc506p-11, -0x1.3f1c726f79eaep-13, 0x1.bbc532976ab80p-17};
 };
 
-// atan(z + lo) for z in [0, 1], where lo is what rounding took from z, or pi/2 less that. The polynomial's part is
+// atan(z + lo) for z in [0, 1], where lo is the rounding error of z, or pi/2 minus that. The polynomial's part is
 // subtracted last, since pi/2 - z is exact where it is below 1.
 template <class B, class T>
 Scalar<B, T> atan_unit(Scalar<B, T> z, Scalar<B, T> lo, Scalar<B, bool> from_vertical) {
@@ -225,7 +226,7 @@ Scalar<B, T> atan2(Scalar<B, T> y, Scalar<B, T> x) {
   auto is_steep = ay > ax;
   auto num = select(is_steep, ax, ay), den = select(is_steep, ay, ax);
   auto quotient = select(den == T(0), T(0), select(num == kInf<T>, T(1), num / den));
-  auto lo = fma(-quotient, den, num) / den;  // NaN where the quotient is one of those; it is exact then
+  auto lo = fma(-quotient, den, num) / den;  // NaN for these quotients, which are exact
   auto a = detail::atan_unit(quotient, select(abs(lo) < T(1), lo, T(0)), is_steep);
   auto is_left = bits(x) < BitsOf<T>(0);
   a = copysign(select(is_left, C::kPiHi - (a - C::kPiLo), a), y);
