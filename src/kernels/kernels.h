@@ -1,5 +1,5 @@
-// The table of routines: the fast algorithm of each, by the name that a `call` statement has. They give the bits of the
-// definitions in `routines/`, on any number of threads. Any thread may call them.
+// The table of routines: maps the name in a `call` statement to the fast algorithm. Results have the bits of the
+// definitions in `routines/`, for any number of threads. Any thread may call them.
 #pragma once
 #include "routines/routine.h"
 
@@ -9,10 +9,10 @@ struct Target;
 
 namespace sheaf::kernels {
 
-// The fast algorithm of a routine, its definition where there is no other, or nullptr when there is no such routine.
+// The fast algorithm of a routine, or its definition if there is no fast one; nullptr if there is no such routine.
 routines::Routine find_fast_routine(std::string_view name);
 
-// The facts of a target that decide bits.
+// The facts of a target that result bits depend on.
 routines::Arithmetic arithmetic_of(const runtime::Target& target);
 
 }  // namespace sheaf::kernels

@@ -1,4 +1,4 @@
-// How kernels are cut into tasks, and the scratch memory of a thread.
+// Divides the work of kernels into tasks; scratch memory of a thread.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,15 +12,15 @@
 namespace sheaf::kernels {
 
 inline constexpr int64_t kTaskFlops =
-    1 << 18;  // a task worth a thread, some 5 us: starting it takes 1 (bench_overhead)
-inline constexpr int64_t kRowTaskFlops = 1 << 17;  // of a GEMV, which waits for memory (bench_gemm)
+    1 << 18;  // least flops of a task, some 5 us: starting one takes 1 us (bench_overhead)
+inline constexpr int64_t kRowTaskFlops = 1 << 17;  // of a GEMV, which is bound by memory (bench_gemm)
 inline constexpr int64_t kManyThreads =
-    4;  // from here on some are late, and passing data from one to another takes long
+    4;  // from here on some threads are late, and passing data between threads is slow
 
 inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 inline int64_t pieces(int64_t x, int64_t of) { return (x + of - 1) / of; }
 
-// The width of strips of n columns: equal, at most about `most`, the same number for each thread.
+// The width of equal strips of n columns: at most about `most`, with the same number of strips for each thread.
 inline int64_t strip_width(int64_t n, int64_t most, int64_t multiple) {
   int64_t threads = runtime::num_threads();
   return round_up(pieces(n, threads * pieces(n, threads * most)), multiple);
@@ -28,9 +28,9 @@ inline int64_t strip_width(int64_t n, int64_t most, int64_t multiple) {
 
 // Splits `count` consecutive chunks of memory into tasks; each task reads `streams` chunks at once. make_f() is called
 // once per thread and range of tasks; f(first, apart) processes the chunks first, first + apart, …, `streams` of them,
-// or with apart == 0 the first alone. Tasks are long, of one size, and the same number for each thread; among many
-// threads, some of which are late, they are shorter. `apart` is odd: streams a power of two apart share few sets of the
-// caches and banks of memory.
+// or with apart == 0 the first alone. Tasks are long, of equal size, and equally many for each thread; with many
+// threads, some of which are late, they are shorter. `apart` is odd: streams at power-of-two distances would map to few
+// sets of the caches and few banks of memory.
 template <class F>
 void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t grain, F&& make_f) {
   const int64_t threads = runtime::num_threads(), groups = count / streams;
@@ -56,7 +56,7 @@ void for_streams(int64_t count, int64_t streams, int64_t piece_bytes, int64_t gr
       std::max<int64_t>(1, grain / pieces(count, tasks)));
 }
 
-// Scratch memory of this thread; `slot` tells apart what is in use at the same time: products use the first, and
+// Scratch memory of this thread. Memory in use at the same time has different slots: products use the first ones,
 // factorizations, which call products, those from kLinalgSlot on.
 inline constexpr int kLinalgSlot = 6;
 template <class T>

@@ -1,5 +1,5 @@
-// How a product is cut into tasks where a task packs a strip of B for itself: strips of columns by groups of rows, in
-// panels.
+// Divides a product into tasks that each pack a strip of B: strips of columns by groups of rows, counted in panels.
+// Pure functions of the sizes and the number of threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace sheaf::kernels {
 struct TileGrid {
   int64_t strips = 1, groups = 1;
 };
-// Estimated time, in any unit: of a panel of rows by one of columns, and of packing a panel of each.
+// Estimated times in any unit: of multiplying a panel of rows by a panel of columns, and of packing a panel of each.
 struct TileCosts {
   double multiply, pack_a, pack_b;
 };
 
-// The grid of tasks that ends first. `most`: panels of columns in a strip.
+// The grid of tasks with the least estimated time. `most`: the most panels of columns in a strip.
 inline TileGrid choose_tile_grid(int64_t row_panels, int64_t panels, int64_t most, const TileCosts& costs) {
   const int64_t threads = runtime::num_threads();
   TileGrid best;

@@ -1,4 +1,4 @@
-// Attention and its reverse, fast: the bits of routines/attention/args.h.
+// Fast attention and its gradient, with the bits of routines/attention/args.h.
 #pragma once
 #include "routines/attention/args.h"
 

@@ -10,7 +10,7 @@
 namespace sheaf::kernels {
 namespace {
 
-// Of a packed tile of b: k is zipped.
+// The offset of an element in a packed tile of b, where pairs of k are interleaved.
 int64_t right_offset(int64_t column, int64_t k) {
   return column / kAmxRows * kAmxElements + k / 2 * kAmxDepth + 2 * (column % kAmxRows) + k % 2;
 }

@@ -1,4 +1,4 @@
-// attention_tiles.h by the instructions of the matrix unit of x86-64. Included by attention_tiles.cpp.
+// Implements attention_tiles.h with the matrix unit of x86-64 (AMX). Included by attention_tiles.cpp.
 #pragma once
 #include <immintrin.h>
 
@@ -19,7 +19,7 @@ namespace {
 #pragma GCC target("amx-tile,amx-bf16,avx512bf16,avx512bw,avx512f,avx2,fma,f16c")
 #endif
 
-// Registers as in gemm/amx_tiles.h: sums 0 to 3, tiles of a 4 and 5, of b 6 and 7.
+// Tile registers as in gemm/amx_tiles.h: 0 to 3 hold the sums, 4 and 5 tiles of a, 6 and 7 tiles of b.
 void multiply_tiles(int64_t steps, const BFloat16* a, const BFloat16* b, float* c, int64_t ld, bool first) {
   constexpr int64_t kLine = 64;
   configure_tiles(kLine);
@@ -52,7 +52,7 @@ void multiply_tiles(int64_t steps, const BFloat16* a, const BFloat16* b, float* 
   _tile_stored(3, below + kAmxRows, row);
 }
 
-// Sixteen numbers from `low` and sixteen from `high`, rounded; the instruction takes subnormal ones as zero.
+// Rounds sixteen numbers of `low` and sixteen of `high` to bf16; the instruction treats subnormal inputs as zero.
 [[gnu::always_inline]] inline __m512i rounded_pair(__m512 low, __m512 high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
@@ -67,7 +67,7 @@ void pack_right_tiles(int64_t n, const float* from, BFloat16* to) {
   const __m512i zip = _mm512_load_si512(kZip.data());
   const int64_t padded = round_up(n, kAmxPanel);
   for (int64_t k = 0; k < padded; k += 2, from += 2 * kAmxPanel, to += kAmxDepth) {
-    if (k > 0 && k % kAmxPanel == 0) to += kAmxElements;  // past the second tile of the step before
+    if (k > 0 && k % kAmxPanel == 0) to += kAmxElements;  // skip the second tile of the previous step
     for (int64_t tile = 0; tile < 2; ++tile) {
       const float* at = from + tile * kAmxRows;
       const __m512 even = k < n ? _mm512_loadu_ps(at) : _mm512_setzero_ps(),

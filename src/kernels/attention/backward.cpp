@@ -1,7 +1,7 @@
-// The reverse of attention, fast, with the bits of routines/attention/args.h's definition: a task is a key head; blocks
-// of columns are the outer loop, so that dk and dv of a block stay in the cache while all rows pass, and dq is the
-// task's own. With fewer key heads than threads, dq and dk, dv are separate tasks over parts of the rows and of the
-// columns: more work, more threads, the same bits, as every sum runs in the same order either way.
+// The fast gradient of attention, with the bits of the definition (routines/attention/args.h). A task is a key head;
+// blocks of columns are the outer loop, so that dk and dv of a block stay in the cache during the loop over all rows;
+// dq is private to the task. With fewer key heads than threads, dq and (dk, dv) are separate tasks over parts of the
+// rows and of the columns: more work on more threads, with equal bits, as every sum has the same order either way.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -60,7 +60,7 @@ class Reverse {
   }
 
  private:
-  // Groups of rows (of all query heads of the key head, one after the other) and blocks of columns.
+  // Ranges of row groups (numbered over all query heads of the key head) and of blocks of columns.
   struct Part {
     int64_t row_begin, row_end, block_begin, block_end;
     bool want_q, want_kv;
@@ -71,7 +71,7 @@ class Reverse {
     const Head<S, T>* head;
     int64_t first, count, to;  // `to`: its first row in dq
     ColumnRange range;
-    bool all;  // some weight is NaN, and so are all
+    bool all;  // takes all columns: a row whose lse is not finite has NaN in every weight
     Side<T> q, dy;
     T *qt, *dyt, *lse, *delta, *dq;
   };

@@ -1,6 +1,6 @@
-// The reverse of attention of bf16 by a matrix unit, with the bits of routines/attention/args.h's definition by tiles.
-// Tasks and the order of blocks are those of backward.cpp. A group of rows is packed once in the four forms in which
-// products take it, a block of columns in three.
+// The gradient of bf16 attention on a matrix unit, with the bits of the definition by tiles
+// (routines/attention/args.h). Tasks and the order of blocks are those of backward.cpp. A group of rows is packed once
+// in the four layouts that the products need, a block of columns in three.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,12 +54,12 @@ class ReverseByTiles {
   }
 
  private:
-  static constexpr int64_t kScoreWork = 96;  // of a score and what follows from it, as kTaskFlops counts (bench models)
+  static constexpr int64_t kScoreWork = 96;  // flops of a score and its dependent work, as in kTaskFlops (bench models)
   static constexpr int64_t kSquare = kTileRows * kTileRows, kArea = kAttentionBlock * kTileRows;
-  // A group whose range begins within a block adds zeros to as many columns as fill its last tile.
+  // A group whose range begins within a block adds zeros to the columns that pad its last tile.
   static constexpr int64_t kBlockRows = kAttentionBlock + kTileRows;
 
-  // Groups of rows (of all query heads of the key head, one after the other) and blocks of columns.
+  // Ranges of row groups (numbered over all query heads of the key head) and of blocks of columns.
   struct Part {
     int64_t row_begin, row_end, block_begin, block_end;
     bool want_q, want_kv;
@@ -70,9 +70,9 @@ class ReverseByTiles {
     const Head<BFloat16, float>* head;
     int64_t first, count, to;  // `to`: its first row in dq
     ColumnRange range;
-    bool all;                            // some weight is NaN, and so are all
-    BFloat16 *q_by_depth, *dy_by_width;  // panels of b whose terms are the elements of a row
-    BFloat16 *q_by_rows, *dy_by_rows;    // whose terms are the rows
+    bool all;                            // takes all columns: a row whose lse is not finite has NaN weights
+    BFloat16 *q_by_depth, *dy_by_width;  // panels of b whose terms (k) are the elements of a row
+    BFloat16 *q_by_rows, *dy_by_rows;    // panels of b whose terms are the rows
     float *lse, *delta, *dq;             // dq [element][row]
   };
 
@@ -218,7 +218,7 @@ class ReverseByTiles {
       kern_.reverse(columns, s, ds, kTileRows, width, group.lse + r, group.delta + r);
       hide(0, ds);
     });
-    // Rows that are not there are terms of sums over rows.
+    // Padding rows are terms of the sums over rows: set them to zero.
     for (int64_t j = 0; group.count < kTileRows && j < columns; ++j) {
       std::fill(out.s + j * kTileRows + group.count, out.s + (j + 1) * kTileRows, 0.0f);
       std::fill(out.ds + j * kTileRows + group.count, out.ds + (j + 1) * kTileRows, 0.0f);

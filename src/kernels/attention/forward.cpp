@@ -1,6 +1,6 @@
-// Attention, fast, with the bits of routines/attention/args.h's definition: a task is some rows of one head; blocks of
-// columns stream past them. One panel of rows (at most two vectors) and one block at a time: scores, weights, weights
-// times v, all in the first-level cache.
+// Fast attention, with the bits of the definition (routines/attention/args.h). A task is some rows of one head and
+// loops over blocks of columns. For one panel of rows (at most two vectors) and one block at a time it computes scores,
+// weights, and weights times v, all in L1.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -18,12 +18,12 @@ using routines::kAttentionStretch;
 
 constexpr int64_t kTaskRows = 256;
 
-// Streaming sums of the rows of a task, by groups of rows. Arrays by row, y [rows][padded].
+// Streaming sums of the rows of a task. Arrays are indexed by row, y is [rows][padded]; `touched` by group of rows.
 template <class T>
 struct Sums {
   T *m, *l, *y;
   bool touched[kTaskRows / kAttentionRows];
-  // Of rows that saw nothing.
+  // The state of rows that see no column.
   void clear(int64_t begin, int64_t end, int64_t padded) {
     std::fill(m + begin, m + end, -std::numeric_limits<T>::infinity());
     std::fill(l + begin, l + end, T(0));
@@ -43,7 +43,7 @@ class Forward {
 
   void run() {
     if (a_.batch * a_.heads * a_.rows == 0) return;
-    // Rows per task: fewer when there would be too few tasks.
+    // Rows per task: halved while there are too few tasks.
     int64_t heads = a_.batch * a_.heads;
     task_rows_ = std::min(kTaskRows, round_up(a_.rows, kAttentionRows));
     while (task_rows_ > kAttentionRows && heads * pieces(a_.rows, task_rows_) < 4 * runtime::num_threads())
@@ -53,7 +53,7 @@ class Forward {
     int64_t stretches = pieces(a_.columns, kAttentionStretch);
     if (tasks < 2 * runtime::num_threads() && stretches > 1 && a_.rows <= kAttentionRows)
       return run_by_stretch(tasks, stretches);
-    // Few rows take the time of a vector of them, and one that of reading k and v.
+    // Fewer rows than a vector cost as much as a full vector; a single row is bound by reading k and v.
     int64_t flops =
         2 * (a_.rows == 1 ? 4 : std::clamp(a_.rows, kern_.lanes, task_rows_)) * a_.columns * (a_.depth + a_.width) + 1;
     runtime::parallel_for(
@@ -81,13 +81,13 @@ class Forward {
     int64_t b, h, first, rows;
     Head<S, T> head;
   };
-  // What a block of columns is computed in.
+  // Scratch arrays of a block of columns.
   struct Block {
     T *q, *s, *k, *v;
     Views<T> views;
   };
 
-  // A panel may reach beyond the rows.
+  // Includes padding: the last panel may extend past the rows.
   int64_t rows_memory() const { return task_rows_ + 2 * kern_.lanes; }
   int64_t block_elements() const {
     return rows_memory() * a_.depth + kAttentionBlock * (kAttentionRows + a_.depth + padded_) +
@@ -111,7 +111,7 @@ class Forward {
     return {b, h, first, std::min(task_rows_, a_.rows - first), Head<S, T>(a_, call_, a_.kMaskBuffer, b, h)};
   }
 
-  // A row alone lies as it is, filled up to whole chains.
+  // Packs the rows of q into panels; a single row is only scaled and padded to whole chains.
   void pack(const Task& t, T* q) const {
     if (a_.rows == 1) {
       t.head.q.copy(0, 1, a_.depth, round_up(a_.depth, routines::kAttentionChains), q);
@@ -125,7 +125,7 @@ class Forward {
       });
   }
 
-  // One query against a long cache: stretches are tasks too.
+  // A single query row against a long cache of keys: segments of columns are tasks too.
   void run_by_stretch(int64_t tasks, int64_t stretches) {
     Workspace<T, 1> shared(tasks * stretches * sums_elements());
     std::vector<Sums<T>> sums;
@@ -153,7 +153,7 @@ class Forward {
 
   static constexpr T kHidden = -std::numeric_limits<T>::infinity();
 
-  // The sums over the blocks of one stretch of columns.
+  // Computes the sums over the blocks of one segment of columns.
   void stretch(const Task& t, Block& block, int64_t which, Sums<T>& sums) const {
     int64_t groups = pieces(t.rows, kAttentionRows);
     ColumnRange ranges[kTaskRows / kAttentionRows];
@@ -199,7 +199,7 @@ class Forward {
       if (!sums.touched[g]) sums.clear(g * kAttentionRows, std::min(t.rows, (g + 1) * kAttentionRows), padded_);
   }
 
-  // A stretch of a row alone: all of k, then all of v, so that memory is read in order, and where they are if their
+  // A segment of a single row: reads all of k, then all of v, so that memory is read sequentially; in place if their
   // rows are contiguous.
   void row_alone(const Task& t, Block& block, ColumnRange range, Sums<T>& sums) const {
     using Shown = typename Head<S, T>::Shown;

@@ -1,6 +1,6 @@
-// Attention of bf16 by a matrix unit, with the bits of routines/attention/args.h's definition by tiles: a task is some
-// rows of one head; blocks of columns are packed and stream past groups of 32 rows. Scores and sums lie transposed, so
-// that rows are the lanes of everything between the two products.
+// bf16 attention on a matrix unit, with the bits of the definition by tiles (routines/attention/args.h). A task is some
+// rows of one head; it packs blocks of columns one at a time and multiplies groups of 32 rows by each. Scores and sums
+// are stored transposed, so that rows are the lanes of all computation between the two products.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -40,7 +40,7 @@ class ForwardByTiles {
 
   void run() const {
     const int64_t heads = a_.batch * a_.heads;
-    // Rows of a task: fewer when there would be too few tasks.
+    // Rows of a task: halved while there are too few tasks.
     int64_t task_rows = std::min(kTaskRows, round_up(a_.rows, kTileRows));
     while (task_rows > kTileRows && heads * pieces(a_.rows, task_rows) < 4 * runtime::num_threads())
       task_rows = round_up(task_rows / 2, kTileRows);
@@ -70,7 +70,7 @@ class ForwardByTiles {
   }
 
  private:
-  static constexpr int64_t kScoreWork = 32;  // of a score and what follows from it, as kTaskFlops counts (bench models)
+  static constexpr int64_t kScoreWork = 32;  // flops of a score and its dependent work, as in kTaskFlops (bench models)
 
   // k and v of a block of columns, packed.
   struct Columns {
@@ -78,7 +78,7 @@ class ForwardByTiles {
   };
   struct Block {
     BFloat16* q;          // of the task
-    Columns shared, own;  // of all groups; of a group whose range cuts the block elsewhere
+    Columns shared, own;  // of all groups; of a group whose range cuts the block at other columns
     BFloat16* weights;
     float *s, *y;  // scores [column][row]; y [row][element] of a group
     TileViews views;
@@ -117,7 +117,7 @@ class ForwardByTiles {
     pack_columns(amx_.pack_a, t.head.v, from, to - from, a_.width, kBlockSteps, c.v);
   }
 
-  // The sums over the blocks of one stretch of columns.
+  // Computes the sums over the blocks of one segment of columns.
   void stretch(const Task& t, Block& block, int64_t which, Sums& sums) const {
     const int64_t groups = pieces(t.rows, kTileRows);
     ColumnRange ranges[kGroups];
@@ -150,7 +150,7 @@ class ForwardByTiles {
     }
   }
 
-  // Columns [c0, c1) of group g.
+  // Adds columns [c0, c1) to the sums of group g.
   void add_block(const Task& t, Block& block, const Columns& packed, int64_t g, int64_t c0, int64_t c1,
                  Sums& sums) const {
     using Shown = Head<BFloat16, float>::Shown;

@@ -1,5 +1,5 @@
-// What attention and its reverse share: the table of inner loops, one for each instruction set (attention_kernels.h has
-// their code), and the operands of a head. Internal to attention.cpp and attention_vjp.cpp.
+// Shared parts of attention and its gradient: the table of inner loops, one for each instruction set (tile_code.h and
+// row_code.h have their code), and the operands of a head. Internal to this folder.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -26,10 +26,10 @@ using routines::kAttentionRows;
 using routines::MaskKind;
 using scalar::convert;
 
-// What a sum over a block of columns begins with.
+// The initial value of a sum over a block of columns: 0, the previous sum, or the previous sum times a factor.
 enum class Start { Zero, Before, Scaled };
 
-// For a row alone: what reads k and v, whose elements are E.
+// Kernels for a single row that read k and v, whose elements are E.
 template <class T, class E>
 struct RowReaders {
   void (*scores)(int64_t n, int64_t depth, const T* q, const E* k, int64_t ldk, T* s);
@@ -41,12 +41,12 @@ struct RowKernels {
   ByElement<T, RowReaders> readers;
 };
 
-// Rows of elements E, each `row` from the next, as T.
+// Copies rows of elements E, `row` elements apart, as T.
 template <class T, class E>
 struct RowCopies {
-  // to[e][i] = factor from[i][e] for i < n, e < width; rows of `to` are `ld` long, and the rest of them zero.
+  // to[e][i] = factor from[i][e] for i < n, e < width; rows of `to` are padded with zeros to `ld`.
   void (*transpose)(int64_t n, int64_t width, const E* from, int64_t row, T factor, T* to, int64_t ld);
-  // to[i][e] = from[i][e]; rows of `to` are `padded` long, and the rest of them zero.
+  // to[i][e] = from[i][e]; rows of `to` are padded with zeros to `padded`.
   void (*widen)(int64_t n, int64_t width, const E* from, int64_t row, T* to, int64_t padded);
 };
 
@@ -69,15 +69,15 @@ struct AttentionKernels {
   RowKernels<T> row_alone;
 };
 
-// Those of the machine's instruction set, for float and double.
+// The kernels for this processor's instruction set, for float and double.
 template <class T>
 const AttentionKernels<T>& attention_kernels();
 
-// Those of bf16 by a matrix unit (forward_tiles.cpp, backward_tiles.cpp).
+// bf16 attention on a matrix unit (forward_tiles.cpp, backward_tiles.cpp).
 void attention_by_tiles(const routines::RoutineCall& call, const AttentionArgs<>& args);
 void attention_vjp_by_tiles(const routines::RoutineCall& call, const AttentionVjpArgs<>& args);
 
-// Arrays in memory that the thread keeps; `use` tells apart what is alive at the same time.
+// Arrays in memory that the thread keeps between calls; workspaces alive at the same time have a different `use`.
 template <class T, int use = 0>
 class Workspace {
  public:
@@ -99,20 +99,20 @@ class Workspace {
   T* next_;
 };
 
-// Rows as an operand of a product, `row` elements apart.
+// Rows of an operand of a product, `row` elements apart.
 template <class T>
 struct Side {
   const T* data;
   int64_t row;
 };
 
-// Rows of a matrix in memory, and as T with contiguous rows of at least `padded` elements: in place, or by copying.
+// A strided matrix in memory. side() gives its rows as T, contiguous and padded: in place, or copied.
 template <class S, class T>
 struct MatrixRows {
   const S* data;
   int64_t row, element;  // strides
-  // Where several groups of rows read them they are copied one after the other: rows of a head among others, far apart,
-  // would share few sets of the cache.
+  // Rows that are not contiguous with each other are copied if several groups of rows read them: the rows of one head
+  // among others have a large stride and would map to few sets of the cache.
   Side<T> side(int64_t begin, int64_t n, int64_t width, int64_t padded, int64_t readers, T* copied) const {
     if (std::is_same_v<S, T> && element == 1 && width == padded && (row == width || readers == 1))
       return {reinterpret_cast<const T*>(data) + begin * row, row};
@@ -129,7 +129,7 @@ struct MatrixRows {
       std::fill(to + width, to + padded, T(0));
     }
   }
-  // `n` rows from `begin` interleaved: to[e][rows], missing rows zero.
+  // Transposes `n` rows from `begin` on to to[e][rows]; missing rows are zero.
   void transpose(int64_t begin, int64_t n, int64_t width, int64_t rows, T factor, T* to) const {
     if (element == 1)
       return attention_kernels<T>().copies.of(data).transpose(n, width, data + begin * row, row, factor, to, rows);
@@ -139,7 +139,7 @@ struct MatrixRows {
   }
 };
 
-// to[i][e] = factor[i step] from[i][e], rows `ld` and `ldo` apart.
+// to[i][e] = factor[i step] from[i][e]; `ld` and `ldo` are the leading dimensions of `from` and `to`.
 template <class T, class S>
 void store_scaled(int64_t n, int64_t width, const T* from, int64_t ld, const T* factor, int64_t step, S* to,
                   int64_t ldo) {
@@ -158,8 +158,8 @@ void store_scaled(int64_t n, int64_t width, const T* from, int64_t ld, const T* 
   }
 }
 
-// What rows i, … (n of them) see by position of columns [begin, end), counted from `begin`. Kept from one head to the
-// next, for which it is mostly the same.
+// The columns of [begin, end), counted from `begin`, that each of n rows from i on may see by position. Cached from one
+// head to the next, for which it is mostly the same.
 template <class T>
 class View {
  public:
@@ -176,8 +176,8 @@ class View {
       seen_ = std::max(seen_, first), unseen_ = std::min(unseen_, last);
     }
   }
-  // Puts `value` where a row does not see a column; rows are neighbours in s, `width` with those that fill a vector,
-  // columns `ld` apart.
+  // Stores `value` to s[column][row] where a row does not see a column; `width` rows including padding, leading
+  // dimension `ld`.
   void hide(T value, T* s, int64_t width, int64_t ld) const {
     int64_t columns = place_->end - place_->begin;
     if (seen_ == 0 && unseen_ >= columns) return;
@@ -191,11 +191,11 @@ class View {
     bool operator==(const Place&) const = default;
   };
   std::optional<Place> place_;
-  int64_t seen_ = 0, unseen_ = 0;  // from, and to, where all see everything
+  int64_t seen_ = 0, unseen_ = 0;  // the columns [seen_, unseen_) are visible to all rows
   T first_[kAttentionRows], last_[kAttentionRows];
 };
 
-// For the panels of a group of rows.
+// The views of the panels of a group of rows.
 template <class T>
 struct Views {
   View<T> each[kAttentionRows / 4];
@@ -231,7 +231,7 @@ struct Head {
 
   const bool* shown(int64_t i) const { return reinterpret_cast<const bool*>(mask) + i * a.mask_strides[2]; }
 
-  // What a Bool mask shows rows [first, last] of columns [begin, end): nothing, everything or some.
+  // How much of columns [begin, end) a Bool mask shows to rows [first, last].
   enum class Shown { Nothing, Some, Everything };
   Shown shown(int64_t first, int64_t last, int64_t begin, int64_t end) const {
     if (a.mask != MaskKind::Bool) return Shown::Everything;
@@ -249,7 +249,7 @@ struct Head {
     return all ? Shown::Everything : any ? Shown::Some : Shown::Nothing;
   }
 
-  // Puts `value` where a Bool mask hides columns [begin, end) from rows i, … (n of them, neighbours in s).
+  // Stores `value` to s[column][row] where a Bool mask hides columns [begin, end) from the n rows from i on.
   void hide_masked(int64_t i, int64_t n, int64_t begin, int64_t end, T value, T* s, int64_t ld) const {
     for (int64_t r = 0; r < n; ++r) {
       const bool* m = shown(i + r);
@@ -276,7 +276,7 @@ inline void panels(int64_t begin, int64_t end, int64_t lanes, F&& f) {
   }
 }
 
-// S is what memory holds, T what is computed in.
+// Runs Work<S, T> for the dtype: S is the type in memory, T the type of the arithmetic.
 template <template <class, class> class Work>
 void run_attention(const routines::RoutineCall& c, const auto& args) {
   switch (args.dtype) {

@@ -1,12 +1,11 @@
-// The inner loops of attention of one row alone, as when a token is decoded, for one instruction set: included once per
-// set by attention_kernels.h. k and v are read once, where they are and in whatever type they have, and vectors run
-// along them.
+// The inner loops of attention for a single row (decoding a token), for one instruction set: included once per set by
+// tile_code.h. k and v are read once, in place and in their own element type; vectors run along their rows.
 
-// How many vectors hold the chains of a row alone.
+// The number of vectors that hold the chains of a single row.
 template <class T>
 constexpr int kChainVectors = routines::kAttentionChains / Simd<T>::kLanes;
 
-// s[j] = the score of q against row j of k, for j < n, four at a time; q is filled up with zeros to whole chains.
+// s[j] = the score of q against row j of k, for j < n, four at a time; q is padded with zeros to whole chains.
 template <class T, class E>
 void scores(int64_t n, int64_t depth, const T* q, const E* k, int64_t ldk, T* s) {
   using S = Simd<T>;
@@ -33,7 +32,7 @@ void scores(int64_t n, int64_t depth, const T* q, const E* k, int64_t ldk, T* s)
       }
     };
     for (int64_t d = 0; d < whole; d += kChains) {
-      // Rows of a head among others are pieces that the machine's own prefetching does not follow.
+      // The hardware prefetcher does not follow the strided rows of one head among others.
       for (int c = 0; c < 4; ++c)
         __builtin_prefetch(rows[c] + kAhead * ldk + d);
       multiply(q + d, rows, d);
@@ -60,7 +59,7 @@ void scores(int64_t n, int64_t depth, const T* q, const E* k, int64_t ldk, T* s)
   }
 }
 
-// weigh() for a row alone, whose n scores are neighbours; writes up to whole chains.
+// weigh() for a single row, whose n scores are contiguous; writes up to whole chains.
 template <class T>
 void weigh_row(int64_t n, T* s, bool first, T* m, T* l, T* factor) {
   using S = Simd<T>;
@@ -127,8 +126,8 @@ inline void add_rows_part(int64_t n, const T* p, const E* v, int64_t ldv, T* y, 
     S::store(y + i * S::kLanes, acc[i]);
 }
 
-// The same for `width` elements, a multiple of the lanes. The more at a time, the longer the pieces of memory; there
-// are registers for 16 vectors, or 8.
+// The same for `width` elements, a multiple of the lanes. Computes as many at a time as there are registers for (16 or
+// 8 vectors), since longer contiguous reads are faster.
 template <class T, class E>
 void add_rows(int64_t n, int64_t width, const T* p, const E* v, int64_t ldv, T* y, bool first, T factor) {
   constexpr int64_t kLanes = Simd<T>::kLanes;

@@ -1,9 +1,8 @@
-// The inner loops of attention for one instruction set: included once per set by attention_parts.cpp (see
-// instruction_sets.h). Scores are kept transposed, [column][row], with neighbouring rows in the lanes of a vector: then
-// the maximum and the sum over a row are ordinary vector operations, and no operand of a product is packed but the rows
-// of q.
+// The inner loops of attention for one instruction set: included once per set by parts.cpp (see instruction_sets.h).
+// Scores are stored transposed, [column][row], with adjacent rows in the lanes of a vector: then the maximum and the
+// sum over a row are elementwise vector operations, and only the rows of q have to be packed.
 
-// Rows of a tile of two vectors of columns: 16 accumulators of 32 registers, 8 of 16.
+// Rows of a tile with two vectors of columns: 16 accumulators if there are 32 registers, 8 if there are 16.
 template <class T>
 constexpr int kTile = Simd<T>::kTileRows * Simd<T>::kTileVectors > 16 ? 8 : 4;
 
@@ -43,7 +42,7 @@ inline void rows_strip(int64_t n, int64_t depth, const T* a, int64_t lda, const 
     i += rows;
   };
   while (i + kTile<T> <= n) {
-    // A vector of rows is soon done: what a cache of keys has next must be on its way.
+    // Tiles with one vector of rows finish quickly, so prefetch the next rows of k.
     if (kVectors == 1)
       for (const T* ask = a + (i + kTile<T>)*lda; ask < a + (i + 2 * kTile<T>)*lda; ask += kLine)
         __builtin_prefetch(ask);
@@ -117,7 +116,7 @@ void columns_times(int64_t n, int64_t width, int64_t depth, const T* a, int64_t 
   if (c < width) strip(std::integral_constant<int, 1>{}, c);
 }
 
-// scalar::math::decay; written out because functions from outside are not compiled for this instruction set.
+// scalar::math::decay; repeated here because functions defined elsewhere are not compiled for this instruction set.
 template <class T>
 inline typename Simd<T>::V decay(typename Simd<T>::V x) {
   using S = Simd<T>;
@@ -135,15 +134,15 @@ inline typename Simd<T>::V decay(typename Simd<T>::V x) {
   return S::if_less(x, S::splat(C::kZeroBelow), S::zero(), S::mul(e, S::pow2(shifted)));
 }
 
-// What is subtracted from scores of which m is the largest.
+// The value to subtract from scores whose maximum is m.
 template <class T>
 inline typename Simd<T>::V reference_point(typename Simd<T>::V m) {
   using S = Simd<T>;
   return S::if_less(m, S::splat(std::numeric_limits<T>::lowest()), S::zero(), m);
 }
 
-// A block of n columns of scores s[n][ld] becomes weights for rows < width; m, l and the factor for what was summed
-// before, by row. In the first block nothing was.
+// Turns a block of scores s[n][ld] (n columns) into weights for rows < width, and updates m and l. `factor`, by row:
+// the factor for the previous sums; in the first block there are none.
 template <class T>
 void weigh(int64_t n, T* s, int64_t ld, int64_t width, bool first, T* m, T* l, T* factor) {
   using S = Simd<T>;
@@ -187,7 +186,8 @@ void weigh(int64_t n, T* s, int64_t ld, int64_t width, bool first, T* m, T* l, T
   if (at < width) vectors(std::integral_constant<int, 1>{}, at);
 }
 
-// The same rows summed over two stretches: m and l become those of both, `first` and `second` the factors of the parts.
+// Merges the sums of rows over two segments of columns: m and l become those of both; `first` and `second` receive the
+// factors of the two parts.
 template <class T>
 void join(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second) {
   using S = Simd<T>;
@@ -201,7 +201,7 @@ void join(int64_t n, T* m, T* l, const T* m2, const T* l2, T* first, T* second) 
   }
 }
 
-// Scores s[n][ld] become weights, and dp the adjoints of the scores, for rows < width.
+// Turns scores s[n][ld] into weights, and dp into the adjoints of the scores, for rows < width.
 template <class T>
 void reverse(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, const T* delta) {
   using S = Simd<T>;
@@ -220,7 +220,7 @@ void reverse(int64_t n, T* s, T* dp, int64_t ld, int64_t width, const T* lse, co
 template <class T, class E>
 void transpose_rows(int64_t n, int64_t width, const E* from, int64_t row, T factor, T* to, int64_t ld) {
   using S = Simd<T>;
-  int64_t whole = 0, wide = 0;  // what is transposed by vectors
+  int64_t whole = 0, wide = 0;  // the part that is transposed in registers
   if constexpr (requires(typename S::V(&y)[S::kLanes]) { S::transpose(y); }) {
     whole = n / S::kLanes * S::kLanes, wide = width / S::kLanes * S::kLanes;
     typename S::V y[S::kLanes], by = S::splat(factor);
@@ -260,8 +260,8 @@ constexpr ByElement<T, RowCopies> row_copies() {
       []<class E>() -> RowCopies<T, E> { return {transpose_rows<T, E>, widen_rows<T, E>}; });
 }
 
-// Puts `value` into s[j][i], j < n, i < width, where row i does not see column j: first[i] <= j < last[i]. All rows see
-// columns from `seen` to `unseen`.
+// Stores `value` to s[j][i], j < n, i < width, unless row i sees column j: first[i] <= j < last[i]. All rows see the
+// columns [seen, unseen).
 template <class T>
 void hide(int64_t n, int64_t width, const T* first, const T* last, int64_t seen, int64_t unseen, T value, T* s,
           int64_t ld) {

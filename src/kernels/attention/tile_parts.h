@@ -1,4 +1,4 @@
-// What attention by tiles and its reverse share: operands packed for the matrix unit, and scores of a group of rows.
+// Shared parts of attention by tiles and its gradient: operands packed for the matrix unit, and scores of a row group.
 #pragma once
 #include "kernels/attention/attention_tiles.h"
 #include "kernels/attention/parts.h"
@@ -7,7 +7,7 @@ namespace sheaf::kernels {
 
 using routines::kTileRows;
 
-// Numbers of 32 rows, or of 32 columns, by 32 k.
+// Elements of a panel: 32 rows, or 32 columns, by 32 k.
 inline constexpr int64_t kTilePanel = kTileRows * kAmxDepth;
 // The most tiles of k in a block of columns.
 inline constexpr int64_t kBlockSteps = kAttentionBlock / kAmxDepth;
@@ -16,14 +16,14 @@ inline int64_t tile_steps(int64_t k) { return pieces(k, kAmxDepth); }
 
 using Bf16Rows = MatrixRows<BFloat16, float>;
 
-// Packs n rows from `begin` on, whose elements are the terms.
+// Packs n rows from `begin` on; the terms (k) are the elements of a row.
 inline void pack_rows(AmxKernels::Pack pack, const Bf16Rows& m, int64_t begin, int64_t n, int64_t width, BFloat16* to) {
   LineCursor nothing;
   for (int64_t i = 0; i < n; i += kTileRows, to += tile_steps(width) * kTilePanel)
     pack(to, {m.data, m.row, m.element}, begin + i, 0, std::min(kTileRows, n - i), width, nothing);
 }
 
-// Packs their elements, with the rows as terms: for each 32 elements a panel of `steps` tiles of k.
+// Packs n rows from `begin` on; the terms (k) are the rows. Every 32 elements give a panel of `steps` tiles of k.
 inline void pack_columns(AmxKernels::Pack pack, const Bf16Rows& m, int64_t begin, int64_t n, int64_t width,
                          int64_t steps, BFloat16* to) {
   LineCursor nothing;
@@ -31,7 +31,7 @@ inline void pack_columns(AmxKernels::Pack pack, const Bf16Rows& m, int64_t begin
     pack(to, {m.data, m.element, m.row}, e, begin, std::min(kTileRows, width - e), n, nothing);
 }
 
-// Which of the columns that a block holds packed a group of rows takes.
+// True if a row group, which takes columns [c0, c1), can use the packed block of columns [from, to).
 inline bool fits_packed(int64_t c0, int64_t c1, int64_t from, int64_t to) {
   return c0 == from && ((c1 - c0) % kAmxDepth == 0 || c1 == to);
 }

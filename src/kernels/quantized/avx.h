@@ -1,5 +1,5 @@
-// Quantized weights by AVX2's products of 16-bit numbers, or by AVX-512's sums of such products and of bytes: included
-// by quantized.cpp.
+// Kernels for quantized weights with AVX2 (products of 16-bit numbers) or AVX-512 (VNNI dot products of 16-bit numbers
+// and of bytes). Included by quantized.cpp.
 #pragma once
 #include <immintrin.h>
 
@@ -24,7 +24,7 @@ SHEAF_AVX2 inline __m256i add_products(__m256i sums, __m256i w, __m256i x) {
 
 // The sums of four columns over one group.
 SHEAF_AVX2 inline __m128i dot_nibbles(const Counts& x, const uint8_t* row, int64_t rows) {
-  __m256i total = _mm256_setzero_si256();  // two adjacent parts for each column
+  __m256i total = _mm256_setzero_si256();  // two adjacent partial sums for each column
   const __m128i mask = _mm_set1_epi8(15);
   for (int64_t r = 0; r < rows; ++r, row += kTile * 4) {
     if (r % 4 == 0) _mm_prefetch(reinterpret_cast<const char*>(row + kAheadBytes), _MM_HINT_T1);
@@ -38,7 +38,7 @@ SHEAF_AVX2 inline __m128i dot_nibbles(const Counts& x, const uint8_t* row, int64
 }
 
 SHEAF_AVX2 inline __m128i dot_bytes(const Counts& x, const uint8_t* row, int64_t rows) {
-  __m256i first = _mm256_setzero_si256(), second = first;  // four parts for each of two columns
+  __m256i first = _mm256_setzero_si256(), second = first;  // four partial sums for each of two columns
   for (int64_t r = 0; r < rows; ++r, row += kTile * 8) {
     if (r % 2 == 0) _mm_prefetch(reinterpret_cast<const char*>(row + kAheadBytes), _MM_HINT_T1);
     __m256i eight = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x.whole + r * 8)));
@@ -50,7 +50,7 @@ SHEAF_AVX2 inline __m128i dot_bytes(const Counts& x, const uint8_t* row, int64_t
   return _mm_unpacklo_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
 }
 
-// Tiles of columns from j on.
+// Adds the tiles of columns from j on.
 template <bool kFourBits>
 SHEAF_AVX2 void add_tiles(const QuantizedRows& rows, const Groups& g, int64_t j) {
   for (; j + kTile <= g.columns; j += kTile)
@@ -102,7 +102,7 @@ SHEAF_AVX512 inline __m512i wide_nibbles(const Counts& x, const uint8_t* tile, i
       sums[t] = _mm512_dpbusd_epi32(sums[t], _mm512_and_si512(_mm512_srli_epi16(w, 4), mask), high);
     }
   }
-  // A quarter of a vector has the columns of a tile.
+  // A quarter of a vector holds the columns of a tile.
   auto halves = [](__m512i a, __m512i b) SHEAF_AVX512 {
     return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x44), _mm512_shuffle_i32x4(a, b, 0xee));
   };
@@ -111,7 +111,7 @@ SHEAF_AVX512 inline __m512i wide_nibbles(const Counts& x, const uint8_t* tile, i
 }
 
 SHEAF_AVX512 inline __m512i wide_bytes(const Counts& x, const uint8_t* tile, int64_t rows) {
-  __m512i sums[4];  // a quarter has four parts of a column
+  __m512i sums[4];  // a quarter holds four partial sums of a column
   _Pragma("GCC unroll 4") for (__m512i& s : sums) s = _mm512_setzero_si512();
   for (int64_t r = 0; r < rows; ++r) {
     const __m512i eight = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x.whole + r * 8)));
@@ -158,7 +158,7 @@ inline bool has_dots() {
   return has;
 }
 
-// Also whether a vector holds whole rows of so many.
+// True if the processor has VNNI and, for 4 bits, the rows of a group fill whole vectors.
 inline bool has_wide_dots(bool four_bits, int64_t rows) {
   static const bool has =
       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");

@@ -9,7 +9,7 @@
 namespace sheaf::kernels {
 namespace {
 
-// A matrix unit multiplies one group while the sums of the one before are added up.
+// Software-pipelined: the matrix unit multiplies one group while the sums of the previous one are accumulated.
 template <auto kMultiply, auto kAdd>
 void add_groups(const GroupRun& run, const ByteLayout& g) {
   alignas(64) int32_t sums[2][4 * kByteTileSums];

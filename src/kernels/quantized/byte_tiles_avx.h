@@ -1,5 +1,5 @@
-// The micro-kernels of byte_tiles.h by AVX-512, and the product by the matrix unit or by instructions that multiply
-// bytes of vectors (VNNI). Those take one factor without sign: x is packed with 128 added. Included by byte_tiles.cpp.
+// The micro-kernels of byte_tiles.h with AVX-512; products use the matrix unit or VNNI. VNNI takes one operand as
+// unsigned bytes, so x is packed with 128 added. Included by byte_tiles.cpp.
 #pragma once
 #include <immintrin.h>
 
@@ -18,11 +18,11 @@ SHEAF_AVX512 inline __mmask16 first_lanes(int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xffff : (1u << std::max<int64_t>(n, 0)) - 1);
 }
 
-// What instructions take x as: signed bytes, or bytes with 128 added.
+// The form of x that the instructions take: signed bytes, or bytes with 128 added.
 enum class XBytes { Signed, Shifted };
 
-// A row of a group: its bytes to `first` and, of 8 bits, the low ones to `second`; tiles of the next step are
-// `step_bytes` further on. Groups are a multiple of eight.
+// Packs a row of a group: its bytes to `first`, for 8 bits the low bytes to `second`; tiles of the next step are
+// `step_bytes` further on. The group size is a multiple of eight. Returns the quantization step.
 template <bool kFourBits, XBytes kBytes>
 SHEAF_AVX512 inline float pack_row(int8_t* first, int8_t* second, int64_t step_bytes, const float* x,
                                    const ByteLayout& g) {
@@ -76,20 +76,20 @@ void pack_x(int8_t* to, float* steps, const float* x, int64_t apart, int64_t row
   (g.four_bits ? pack_x_as<true, kBytes> : pack_x_as<false, kBytes>)(to, steps, x, apart, rows, g);
 }
 
-// Where row `line` (four k) of the tiles of a group begins, for the first 16 columns.
+// The address of row `line` (four k) in the tiles of a group, for the first 16 columns.
 inline int8_t* line_of(int8_t* to, int64_t line, const ByteLayout& g) {
   const int64_t lines = g.depth / 4;
   return to + line / lines * 2 * kByteTileRows * g.depth + line % lines * kLine;
 }
 
 SHEAF_AVX512 inline void pack_weights(int8_t* to, const StoredGroup& from, const ByteLayout& g) {
-  const int64_t tile = kByteTileRows * g.depth, rows = g.group() / 8;  // as stored, of eight k for each of four columns
+  const int64_t tile = kByteTileRows * g.depth, rows = g.group() / 8;  // stored rows: eight k of each of four columns
   const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
                 odd = _mm512_add_epi32(even, _mm512_set1_epi32(1)), mask = _mm512_set1_epi8(15),
                 eight = _mm512_set1_epi8(8);
   for (int64_t half = 0; half < 2; ++half, to += tile) {
     const uint8_t* bytes = from.bytes + half * 4 * from.tile_bytes;
-    const int64_t tiles = from.tiles - half * 4;  // that are there, of four
+    const int64_t tiles = from.tiles - half * 4;  // existing ones, of four
     for (int64_t r = 0; r < rows; ++r) {
       if (g.four_bits) {
         auto four = [&](int64_t t) SHEAF_AVX512 {
@@ -141,8 +141,8 @@ SHEAF_AVX512 inline void add(const GroupSums& s, const ByteLayout& g) {
 #undef SHEAF_AVX512
 
 #define SHEAF_VNNI __attribute__((target("avx512f,avx512bw,avx512vnni,fma")))
-// A group by VNNI: sixteen sums at a time, of eight rows of x in 4 bits and of both bytes of four rows in 8 bits, by
-// both halves of the columns. kDepth: that of the layout if its groups are one step, else 0.
+// A group with VNNI. Accumulates sixteen vectors at a time: eight rows of x for 4 bits, or both bytes of four rows for
+// 8 bits, times both halves of the columns. kDepth: the layout's depth if a group is one step, else 0.
 template <bool kFourBits, int64_t kDepth>
 SHEAF_VNNI void add_group(const GroupRun& run, const ByteLayout& layout) {
   constexpr int64_t kRows = kFourBits ? 8 : 4;
@@ -153,7 +153,7 @@ SHEAF_VNNI void add_group(const GroupRun& run, const ByteLayout& layout) {
   const __mmask16 there[2] = {first_lanes(run.columns), first_lanes(run.columns - kByteTileRows)};
   const __m512 scales[2] = {_mm512_maskz_loadu_ps(there[0], run.scales),
                             _mm512_maskz_loadu_ps(there[1], run.scales + (there[1] ? kByteTileRows : 0))};
-  // x + 128 by the weights is too much by 128 times the sum of the weights: sums begin below zero by that.
+  // The product with x + 128 is too large by 128 times the sum of the weights: sums start from minus that.
   __m512i begin[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
   for (int64_t step = 0; step < g.steps; ++step)
     _Pragma("GCC unroll 16") for (int64_t l = 0; l < g.depth / 4; ++l) for (int64_t half = 0; half < 2; ++half)
@@ -161,7 +161,7 @@ SHEAF_VNNI void add_group(const GroupRun& run, const ByteLayout& layout) {
                                           _mm512_loadu_si512(run.weights + (2 * step + half) * tile + l * kLine));
   for (__m512i& b : begin)
     b = _mm512_sub_epi32(_mm512_setzero_si512(), b);
-  // One copy of the loop's code: several would not fit into the cache of decoded instructions.
+  // Not unrolled: several copies of the loop body would not fit in the micro-op cache.
   _Pragma("GCC unroll 1") for (int64_t row = 0; row < g.panel_rows(); row += kRows, to += kRows * kBytePanelColumns) {
     __m512i sum[8][2];  // 8 bits: four rows of high bytes, then their low ones
     _Pragma("GCC unroll 8") for (auto& s : sum) s[0] = begin[0], s[1] = begin[1];
@@ -208,7 +208,7 @@ inline void add_groups(const GroupRun& run, const ByteLayout& g) {
   g.four_bits ? add_groups_of<true>(run, g) : add_groups_of<false>(run, g);
 }
 
-// Registers as in amx_tiles.h: sums 0 to 3, tiles of x 4 and 5, of weights 6 and 7.
+// Tile registers as in amx_tiles.h: 0 to 3 hold the sums, 4 and 5 tiles of x, 6 and 7 tiles of weights.
 __attribute__((target("amx-tile,amx-int8"))) inline void multiply(int32_t* sums, const int8_t* x, const int8_t* weights,
                                                                   const ByteLayout& g) {
   const int64_t tile = kByteTileRows * g.depth;

@@ -9,7 +9,7 @@
 
 namespace sheaf::kernels::plain {
 
-// Where an element of a panel lies: row i of x in its tile, or column i of weights.
+// Offsets of an element in a panel: of row i of x in its tile, or of a column of weights.
 inline int64_t x_offset(const ByteLayout& g, int64_t tile, int64_t i, int64_t l) {
   return ((l / g.depth * 2 + tile) * kByteTileRows + i) * g.depth + l % g.depth;
 }

@@ -1,5 +1,5 @@
-// What kernels of products with quantized weights work on (routines/quantized/args.h says how those are stored), and
-// the plain one.
+// Operands of the kernels for products with quantized weights (routines/quantized/args.h defines the stored layout),
+// and the plain kernel.
 #pragma once
 #include <cstdint>
 
@@ -9,11 +9,11 @@
 namespace sheaf::kernels {
 
 constexpr int64_t kTile = routines::kQuantizedTile;
-// Adjacent rows of a column that instructions take at once: 8 bits of eight, two times 4 bits of four.
+// Adjacent rows of a column that one instruction takes: eight of 8 bits, or twice four of 4 bits.
 template <bool kFourBits>
 constexpr int64_t kDeep = kFourBits ? 4 : 8;
 
-// One group of one row of x, as whole numbers.
+// One group of one row of x, quantized to integers.
 struct Counts {
   const int8_t* bytes;  // for weights of 8 bits the high and then the low bytes of eight numbers, and so on; for 4 bits
                         // one byte of each
@@ -22,11 +22,11 @@ struct Counts {
   float step;
 };
 
-// Neighbouring groups of a strip of weights: each has tiles of `rows` times 4 times `deep` bytes, one after the other.
+// Adjacent groups of a strip of weights: each has consecutive tiles of `rows` times 4 times `deep` bytes.
 struct Groups {
   const uint8_t* bytes;
   const float* scales;
-  int64_t bytes_apart, scales_apart;  // of one group and the next
+  int64_t bytes_apart, scales_apart;  // from one group to the next
   int64_t count, rows, deep, columns;
   bool last;  // none follow
   int64_t tile_bytes() const { return rows * kTile * deep; }
@@ -36,8 +36,8 @@ struct Groups {
   const float* scales_of(int64_t group) const { return scales + group * scales_apart; }
 };
 
-// The rows of x by these groups: x has the counts of each group of a row and those of the next row `apart` after them,
-// sums are ld apart.
+// The rows of x to multiply with these groups: x has the counts of each group of a row; those of the next row are
+// `apart` entries later. `ld` is the leading dimension of `sums`.
 struct QuantizedRows {
   const Counts* x;
   int64_t apart, count;
@@ -45,7 +45,7 @@ struct QuantizedRows {
   int64_t ld;
 };
 
-// sums[row][column] += the sums over the groups one after the other, for columns from `from` on.
+// sums[row][column] += the sum over each group, in order, for columns from `from` on.
 template <bool kFourBits>
 void add_groups(const QuantizedRows& rows, const Groups& g, int64_t from) {
   for (int64_t i = 0; i < rows.count; ++i)

@@ -1,4 +1,4 @@
-// Quantized weights by NEON's products of bytes: included by quantized.cpp.
+// Kernels for quantized weights with NEON byte dot products. Included by quantized.cpp.
 #pragma once
 #include <arm_neon.h>
 #include <asm/hwcap.h>
@@ -10,14 +10,14 @@
 
 namespace sheaf::kernels::neon {
 
-// How bytes are multiplied. A matrix instruction takes two rows of eight, the high and the low bytes of x, by two
-// columns; another one adds four products for each of four sums.
+// The instruction that multiplies bytes. Matrices: smmla multiplies two rows of eight bytes (the high and the low bytes
+// of x) by two columns. Otherwise: sdot adds four products to each of four sums.
 enum class By { Nibbles, Bytes, Matrices };
 
-// A float of whole numbers: below 2^22 the bits of a sum with it are its own bits plus that number.
+// Integers as floats: for an integer below 2^22, the bits of kRound plus the integer are kRoundBits plus the integer.
 constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
 constexpr int32_t kRoundBits = std::bit_cast<int32_t>(kRound);
-constexpr float kLeastStep = 0x1p-80f, kMostStep = 0x1p60f;  // between them nothing overflows on the way
+constexpr float kLeastStep = 0x1p-80f, kMostStep = 0x1p60f;  // between these, no intermediate result overflows
 constexpr int64_t kAheadBytes = 6144, kSoonBytes = 512;
 
 #if defined(__clang__)
@@ -26,8 +26,8 @@ constexpr int64_t kAheadBytes = 6144, kSoonBytes = 512;
 #pragma GCC push_options
 #pragma GCC target("arch=armv8.2-a+dotprod")
 #endif
-// As instructions that stay in their place: a compiler puts those of one sum next to each other, where each waits for
-// the one before.
+// Inline assembly, which keeps the order written: a compiler would put the instructions of one accumulator next to each
+// other, where each waits for the previous one.
 template <int kLane>
 [[gnu::always_inline]] inline void add_lane(int32x4_t& sums, uint8x16_t w, int8x16_t x) {
   asm volatile("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(sums) : "w"(w), "w"(x), "i"(kLane));
@@ -39,8 +39,8 @@ template <int kLane>
   asm volatile(".arch_extension i8mm\n smmla %0.4s, %1.16b, %2.16b" : "+w"(sums) : "w"(x), "w"(w));
 }
 
-// The sums of kTiles neighbouring tiles over one group, in `low` and (of 8 bits) in `high` those of the high bytes of
-// x, as the bits of floats that are kRound more. With kRows, there are so many rows of bytes.
+// The sums of kTiles adjacent tiles over one group: in `low`, and for 8 bits the sums of the high bytes of x in `high`.
+// They are the bits of floats with kRound added. kRows: the number of rows of bytes if it is a constant, else 0.
 template <int kTiles, int64_t kRows>
 [[gnu::always_inline]] inline void dot_nibbles(const Counts& x, const uint8_t* row, int64_t any_rows,
                                                int32x4_t (&low)[kTiles]) {
@@ -48,7 +48,7 @@ template <int kTiles, int64_t kRows>
 #pragma GCC unroll 4
   for (int v = 0; v < kTiles; ++v)
     low[v] = vdupq_n_s32(kRoundBits + x.offset);
-  // One row of bytes, whose elements of x are those of `lane` in the vectors from element l on.
+  // Multiplies one row of bytes by the elements of x in lane `lane` of the vectors from element l on.
   auto step = [&]<int lane>(std::integral_constant<int, lane>, int64_t l) __attribute__((always_inline)) {
     uint8x16_t w[kTiles], second[kTiles];
 #pragma GCC unroll 4
@@ -80,8 +80,8 @@ template <bool kMatrices, int kTiles, int64_t kRows>
 [[gnu::always_inline]] inline void dot_bytes(const Counts& x, const uint8_t* row, int64_t any_rows,
                                              int32x4_t (&high)[kTiles], int32x4_t (&low)[kTiles]) {
   const int64_t rows = kRows ? kRows : any_rows, tile = rows * kTile * 8;
-  // Of columns 0 and 1 of a tile, and of 2 and 3. By matrices each holds two sums of high bytes and two of low ones;
-  // else the first two are of high bytes, and of each sum two parts.
+  // Accumulators of columns 0 and 1 of a tile, and of 2 and 3. With matrices each holds two sums of high bytes and two
+  // of low bytes; otherwise the first two are of high bytes, and each sum has two partial sums.
   constexpr int kSums = kMatrices ? 2 : 4;
   const int32x4_t begin = kMatrices ? vdupq_n_s32(kRoundBits) : vreinterpretq_s32_u64(vdupq_n_u64(kRoundBits));
   int32x4_t sums[kTiles][kSums];
@@ -116,8 +116,8 @@ template <bool kMatrices, int kTiles, int64_t kRows>
   }
 }
 
-// Prefetches bytes of a group that are read soon and later; after its last columns come those of the next group.
-// Inlined: to a compiler a function that only prefetches does nothing.
+// Prefetches bytes that are read at two distances (soon, and later); after a group's last columns comes the next group.
+// always_inline, because compilers drop calls of a function that only prefetches.
 [[gnu::always_inline]] inline void prefetch_ahead(const Groups& g, int64_t group, int64_t column, int64_t at,
                                                   int64_t bytes) {
   const uint8_t *from = g.bytes + group * g.bytes_apart, *next = from + g.count * g.bytes_apart;
@@ -131,8 +131,8 @@ template <bool kMatrices, int kTiles, int64_t kRows>
   __builtin_prefetch(g.scales_of(group + g.count) + column, 0, 2);
 }
 
-// kTiles tiles from column j on, of all groups, for one row of x. Prefetches for a core that reads one stream best;
-// others follow several groups by themselves.
+// Adds kTiles tiles from column j on, over all groups, for one row of x. `ask`: prefetches, for a core that reads one
+// stream best; the hardware prefetchers of others follow several groups.
 template <By kBy, int kTiles, int64_t kRows>
 [[gnu::always_inline]] inline void add_tiles(const Counts* x, const Groups& g, int64_t j, bool ask, float* sums) {
   const int64_t tile = (kRows ? kRows : g.rows) * kTile * kDeep<kBy == By::Nibbles>, at = j / kTile * tile;
@@ -148,8 +148,8 @@ template <By kBy, int kTiles, int64_t kRows>
       dot_nibbles<kTiles, kRows>(x[q], from, g.rows, low);
     else
       dot_bytes<kBy == By::Matrices, kTiles, kRows>(x[q], from, g.rows, high, low);
-    // As floats they are 1.5 * 2^23 plus the sum, so nothing need be converted; that of the high bytes without that of
-    // both is exact.
+    // As floats they are 1.5 * 2^23 plus the sum, so no conversion is needed. Subtracting the constants first keeps the
+    // sum of the high bytes exact.
     float step = x[q].step, h = step * 256;
 #pragma GCC unroll 4
     for (int v = 0; v < kTiles; ++v) {

@@ -1,8 +1,7 @@
-// Weights are read once, as they are stored, in strips of columns: some groups of rows of a strip at a time, for all
-// rows of x.
-// 1. Each group of x becomes whole numbers, kept as their two bytes and together.
-// 2. A group's sums for a column are exact in 32 bits, by instructions that multiply bytes (quantized_neon.h) or 16-bit
-// numbers (quantized_avx.h).
+// Weights are read once, in their stored layout, in strips of columns: some groups of rows of a strip at a time, for
+// all rows of x.
+// 1. Each group of x is quantized to integers, stored as separate bytes and as 16-bit numbers.
+// 2. A group's sums for a column are exact in 32 bits; instructions multiply bytes (neon.h) or 16-bit numbers (avx.h).
 // 3. They are scaled and added to the row of the result.
 #include "kernels/quantized/quantized.h"
 
@@ -20,9 +19,9 @@
 namespace sheaf::kernels {
 namespace {
 
-constexpr int64_t kMaxGroup = 512;   // rows, for sums in 32 bits
-constexpr int64_t kMaxDots = 128;    // for sums of bytes below 2^22
-constexpr int64_t kMaxStrip = 4096;  // whose sums of a row stay in the first-level cache
+constexpr int64_t kMaxGroup = 512;   // rows, so that sums fit in 32 bits
+constexpr int64_t kMaxDots = 128;    // rows, so that sums of bytes stay below 2^22
+constexpr int64_t kMaxStrip = 4096;  // columns whose sums of a row stay in L1
 constexpr int64_t kTaskElements = 1 << 18;
 
 using AddGroups = void (*)(const QuantizedRows& rows, const Groups& g);
@@ -42,12 +41,12 @@ AddGroups kernel_for(int64_t deep, int64_t group, [[maybe_unused]] int64_t rows)
   return [](const QuantizedRows& rows, const Groups& g) { add_groups<kFourBits>(rows, g, 0); };
 }
 
-// The rows of x as whole numbers: for each row and group where its bytes are, and its step.
+// The rows of x, quantized: for each row and group the address of its bytes, and its step.
 class Counted {
  public:
   Counted(const float* x, const routines::QuantizedArgs<>& g) : groups_(g.groups) {
     int64_t size = g.group_size(), k = g.groups * size, all = g.m * k;
-    constexpr int64_t kVector = 16;  // bytes that are read at once, also past the last
+    constexpr int64_t kVector = 16;  // bytes read at once, possibly past the end
     int8_t* bytes = scratch<int8_t>(0, 2 * all + kVector);
     int16_t* whole = scratch<int16_t>(0, all);
     counts_ = scratch<Counts>(0, g.m * g.groups);
@@ -80,7 +79,7 @@ class Counted {
         whole[l] = static_cast<int16_t>(step.count(x[l]));
     else
       std::fill_n(whole, size, int16_t{0});
-    // Loops of their own, which compilers turn into vectors.
+    // Separate loops, so that compilers vectorize them.
     int32_t sum = 0;
     if (four_bits) {
       for (int64_t l = 0; l < size; ++l)
@@ -108,8 +107,8 @@ void multiply(const float* x, const uint8_t* values, const float* scales, float*
   Counted counted(x, g);
   AddGroups kernel = g.four_bits ? kernel_for<true>(g.deep, g.group_size(), g.rows)
                                  : kernel_for<false>(g.deep, g.group_size(), g.rows);
-  // Groups are far apart: to a core that follows several streams, memory gives more of several at a time, whose sums
-  // are then also loaded and stored less often.
+  // Groups are far apart in memory: a core that follows several streams gets more bandwidth from several groups at a
+  // time, and their sums are loaded and stored less often.
   const int64_t together = runtime::host_target().reads_one_stream_best ? 1 : 4;
   const int64_t width = strip_width(g.n, kMaxStrip, 16);
   runtime::parallel_for(
@@ -129,8 +128,8 @@ void multiply(const float* x, const uint8_t* values, const float* scales, float*
       std::max<int64_t>(1, kTaskElements / (g.m * width * g.groups * g.group_size() + 1)));
 }
 
-// Rows of x from which on packing the weights pays: a tile of the matrix unit is full (an estimate); by vectors, of
-// 4 bits, a panel of 32 rows nearly (bench_quantized on a Cascade Lake: 16 rows 5.4 ms, as they are stored 3.6; 32 rows
+// Least rows of x for which packing the weights pays: a full tile of the matrix unit (an estimate); with vectors and
+// 4 bits, nearly a panel of 32 rows (bench_quantized on a Cascade Lake: 16 rows 5.4 ms packed, 3.6 as stored; 32 rows
 // 5.8 and 7.4).
 int64_t least_tile_rows(bool four_bits) { return four_bits && !runtime::host_target().amx_int8 ? 24 : 16; }
 

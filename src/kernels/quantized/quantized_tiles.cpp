@@ -1,12 +1,11 @@
-// Products of many rows with quantized weights by a matrix unit, or by vectors of bytes.
+// Products of many rows with quantized weights, on a matrix unit or with vector instructions on bytes.
 //
-//   for each panel of rows, on all threads      x becomes whole numbers, packed as bytes
-//   for each strip of columns and some rows     a task: the strip of weights is packed, and stays in the second-level
-//                                               cache
+//   for each panel of rows, on all threads      quantize x and pack it as bytes
+//   for each strip of columns and some rows     a task: packs the strip of weights, which stays in L2
 //     for each panel of rows
-//       for some groups                         the panel of x stays in the first-level cache while those of weights
-//         for each panel of columns             pass
-//           for each group                      sums of whole numbers are scaled and added to the results
+//       for some groups                         the panel of x stays in L1 during the loop over
+//         for each panel of columns             the panels of weights
+//           for each group                      scale the integer sums and add them to the results
 #include <algorithm>
 #include <cstring>
 
@@ -20,11 +19,11 @@ namespace sheaf::kernels {
 namespace {
 
 constexpr int64_t kMostDepth = 64;          // bytes of a row of a tile
-constexpr int64_t kNearBytes = 16 << 10;    // of a panel of x, so that it stays in the first-level cache
+constexpr int64_t kNearBytes = 16 << 10;    // of a panel of x, so that it stays in L1
 constexpr TileCosts kCosts = {100, 0, 30};  // estimated, in cycles for a group of 32
 constexpr int64_t kPackElements = 1 << 15;  // of x, for a task
 
-// The longest row of a tile that groups consist of; groups are a multiple of eight.
+// The layout with the longest tile rows that divide a group; group sizes are multiples of eight.
 ByteLayout layout_of(const routines::QuantizedArgs<>& g) {
   int64_t depth = kMostDepth;
   while (g.group_size() % depth != 0)

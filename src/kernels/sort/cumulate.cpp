@@ -1,5 +1,6 @@
-// Running sums, products, maxima and minima, and linear recurrences: chains of dependent steps, a row of a recurrence
-// or a block of a row of running values, so they are shared out to threads, and each thread runs several at once.
+// Running sums, products, maxima and minima, and linear recurrences. Each is a set of chains of dependent steps (a row
+// of a recurrence, or a block of a row of running values): threads split the chains, and each thread interleaves
+// several.
 #include <algorithm>
 #include <memory>
 
@@ -14,17 +15,17 @@ namespace {
 using scalar::Combine;
 using scalar::convert;
 
-constexpr int64_t kTaskElements = 4096;  // worth a thread: some 5 us
-constexpr int64_t kColumns = 256;        // neighbours along the inner axis that run together
-constexpr int64_t kRows = 8;             // rows that a thread runs together, where there is no inner axis
+constexpr int64_t kTaskElements = 4096;  // least elements of a task: some 5 us
+constexpr int64_t kColumns = 256;        // adjacent columns along the inner axis that are computed together
+constexpr int64_t kRows = 8;             // rows that a thread interleaves if there is no inner axis
 
 template <class T>
 using Acc = std::conditional_t<scalar::kIsNarrowFloat<T>, float, T>;
 
-constexpr int kChains = 4;  // rows, or blocks of a row, that a thread runs together
+constexpr int kChains = 4;  // rows, or blocks of a row, that a thread interleaves
 
-// `chains` runs of n elements, `apart` from each other. `before`: what the blocks before come to, if there are any;
-// then also what they come to with this one.
+// Scans `chains` runs of n elements, `apart` elements apart. `before`: on entry the totals of the previous blocks
+// (has_before), on return the totals including this block.
 template <class T, Combine combine, int chains, bool has_before>
 void run_chains(const T* x, T* y, int64_t n, int64_t apart, Acc<T>* before) {
   Acc<T> own[chains], earlier[chains];
@@ -43,7 +44,7 @@ void run_chains(const T* x, T* y, int64_t n, int64_t apart, Acc<T>* before) {
     before[r] = total(r);
 }
 
-// Rows, from one block to the next.
+// Scans whole rows, block after block.
 template <class T, Combine combine, int chains>
 void run_rows(const T* x, T* y, int64_t n) {
   Acc<T> before[chains];
@@ -52,7 +53,7 @@ void run_rows(const T* x, T* y, int64_t n) {
     run_chains<T, combine, chains, true>(x + begin, y + begin, std::min(routines::kRunningBlock, n - begin), n, before);
 }
 
-// The last values of blocks that lie one after the other.
+// The totals of consecutive blocks.
 template <class T, Combine combine, int chains>
 void block_totals(const T* x, Acc<T>* totals) {
   Acc<T> own[chains];
@@ -64,14 +65,14 @@ void block_totals(const T* x, Acc<T>* totals) {
   std::copy_n(own, chains, totals);
 }
 
-// One row by all threads.
-// 1. The last value of each block that others follow. 2. What the blocks before each come to. 3. All values.
+// Scans one row with all threads.
+// 1. The total of each block but the last. 2. The prefix totals of the blocks, serially. 3. All values.
 template <class T, Combine combine>
 void run_long_row(const T* x, T* y, int64_t n) {
   constexpr int64_t kBlock = routines::kRunningBlock;
   const int64_t last = (n - 1) / kBlock;
   auto before = std::make_unique_for_overwrite<Acc<T>[]>(last + 1);
-  // Calls f.operator()<count>(block) for the blocks from `first` to the last one but one, kChains at once.
+  // Calls f.operator()<count>(block) for the blocks [first, last), kChains at a time.
   auto for_blocks = [&](int64_t first, auto f) {
     runtime::parallel_for(
         pieces(last - first, kChains),
@@ -144,8 +145,8 @@ void cumulate_by(const routines::RoutineCall& c, const routines::CumulateArgs<>&
       std::max<int64_t>(1, kTaskElements / (n * std::min(inner, kColumns))));
 }
 
-// Pieces of the rows are copied first: rows that lie a power of two apart share few sets of the cache, so that elements
-// of many rows in turn would fetch the same lines again and again.
+// Copies segments of the rows first: rows at power-of-two strides map to few sets of the cache, so that interleaved
+// accesses to many rows would evict and fetch the same lines repeatedly.
 template <class T, int rows>
 void recur_rows(const T* factors, const T* terms, T* s, int64_t n, bool backward) {
   constexpr int64_t kPiece = 64;
@@ -153,7 +154,7 @@ void recur_rows(const T* factors, const T* terms, T* s, int64_t n, bool backward
   Acc<T> last[rows] = {};
   for (int64_t done = 0; done < n; done += kPiece) {
     const int64_t width = std::min(kPiece, n - done), begin = backward ? n - done - width : done;
-    // Backward it is the factor of the next element; there is none for the one that begins.
+    // Backward, an element uses the factor of the next one; the first element processed has none.
     const int64_t ahead = backward ? 1 : 0, known = std::min(width, n - begin - ahead);
     for (int r = 0; r < rows; ++r) {
       std::copy_n(factors + r * n + begin + ahead, known, f[r]);

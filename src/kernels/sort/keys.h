@@ -1,4 +1,4 @@
-// What rows are sorted by: unsigned numbers in the order of the elements, each with the place that it came from.
+// Sort keys: unsigned numbers in the order of the elements, each with its original position.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace sheaf::kernels {
 
-// An unsigned number that orders as x does: both zeros are one, NaN comes last also when descending.
+// An unsigned key with the order of x: both zeros have one key; NaN comes last, also if descending.
 template <class T>
 using KeyOf = std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>;
 template <class T>
@@ -29,7 +29,7 @@ KeyOf<T> key_of(T x, bool descending) {
   }
 }
 
-// A key and where it was; equal keys stay in order of the latter.
+// A key and its original position; equal keys are ordered by position, so that sorting is stable.
 template <class Bits>
 struct Item;
 template <>
@@ -52,7 +52,7 @@ struct Item<uint64_t> {
   friend bool operator<(Item a, Item b) { return a.key_ != b.key_ ? a.key_ < b.key_ : a.position_ < b.position_; }
 };
 
-// The element with this key; of a zero the positive one.
+// The element with this key; +0 for the key of zero.
 template <class T>
 T value_of(KeyOf<T> key, bool descending) {
   using Bits = KeyOf<T>;

@@ -1,8 +1,9 @@
-// 1. Each thread takes a part of the row, makes items of it and counts the digits of their keys.
-// 2. For each digit of the keys, from the least significant on, unless all keys share it: from the counts of all parts
-//    follows where each part's items with some value go. Each thread moves those of its part, in order, so the sort is
-//    stable; then the parts are cut anew and counted for the next digit.
-// 3. Values follow from keys, so that they need not be fetched from all over the row.
+// A parallel least-significant-digit radix sort.
+// 1. Each thread takes a part of the row, converts it to items and counts the digits of their keys.
+// 2. For each digit, from the least significant on, unless all keys share it: the prefix sums of the counts of all
+//    parts give the destinations of each part's items. Each thread moves the items of its part in order, so the sort is
+//    stable; then the items are divided into parts again and counted for the next digit.
+// 3. Values are computed from keys, which avoids random reads of the row.
 #include "kernels/sort/long_row.h"
 
 #include <algorithm>
@@ -17,9 +18,9 @@
 namespace sheaf::kernels {
 namespace {
 
-// Fewer, longer digits mean fewer passes over memory; their places still fit the second-level cache.
+// Longer digits mean fewer passes over memory; the table of destinations still fits in L2.
 constexpr int kDigitBits = 11, kValues = 1 << kDigitBits;
-constexpr int64_t kKeptBytes = 64 << 20;  // of scratch; more is given back
+constexpr int64_t kKeptBytes = 64 << 20;  // of scratch; larger scratch is freed
 
 struct Counts {
   uint32_t of[kValues];
@@ -37,7 +38,7 @@ void for_parts(int64_t parts, int64_t n, F&& f) {
       1);
 }
 
-// From how many of each value the parts have to where the first of them goes.
+// Replaces the counts of each digit value in each part by the destination of the first such item (prefix sums).
 void to_places(std::vector<Counts>& counts) {
   uint32_t at = 0;
   for (int v = 0; v < kValues; ++v)
@@ -105,7 +106,7 @@ void sort_long_row(const T* row, int64_t n, bool descending, T* values, int32_t*
     for (int64_t i = begin; i < end; ++i) {
       Entry e = items[i];
       T value = value_of<T>(e.key(), descending);
-      // Zeros have signs and NaNs more than one pattern, which keys do not tell.
+      // Keys lose the sign of a zero and the bits of a NaN: read the original element.
       if constexpr (!std::is_integral_v<T>)
         if (auto x = scalar::convert<double>(value); x == 0 || x != x) value = row[e.position()];
       values[i] = value;

@@ -1,4 +1,4 @@
-// Searching sorted rows: every element by itself, so they are shared out to threads.
+// Searching in sorted rows: the elements are independent, so threads split them.
 #include <algorithm>
 #include <bit>
 
@@ -8,7 +8,7 @@
 namespace sheaf::kernels {
 namespace {
 
-constexpr int64_t kTaskSteps = 2048;  // of bisecting; worth a thread: some 5 us
+constexpr int64_t kTaskSteps = 2048;  // bisection steps of a task, some 5 us
 
 }  // namespace
 

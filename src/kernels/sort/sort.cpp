@@ -11,10 +11,10 @@
 namespace sheaf::kernels {
 namespace {
 
-constexpr int64_t kTaskElements = 4096;  // worth a thread: some 5 us
+constexpr int64_t kTaskElements = 4096;  // least elements of a task: some 5 us
 
-// By bytes of the key, the least significant first; bytes that all keys share are passed over. Returns where the result
-// is.
+// Radix sort by bytes of the key, the least significant first; skips bytes that all keys share. Returns the array that
+// holds the result.
 template <class Bits>
 Item<Bits>* sort_by_bytes(Item<Bits>* items, Item<Bits>* spare, int64_t n) {
   uint32_t counts[sizeof(Bits)][256] = {};
@@ -33,7 +33,7 @@ Item<Bits>* sort_by_bytes(Item<Bits>* items, Item<Bits>* spare, int64_t n) {
   return items;
 }
 
-// The first `count` in order, without the others: most come after the last of those so far.
+// Selects the first `count` in sorted order with a bounded heap: most elements come after the last one kept so far.
 template <class T>
 void first_items(const T* row, int64_t n, bool descending, Item<KeyOf<T>>* heap, int64_t count) {
   int64_t held = 0;
@@ -52,7 +52,7 @@ void first_items(const T* row, int64_t n, bool descending, Item<KeyOf<T>>* heap,
 template <class T>
 void sort_in(const routines::RoutineCall& c, const routines::SortArgs<>& a) {
   using Bits = KeyOf<T>;
-  constexpr int64_t kFew = 256;  // below this, counting costs more than comparing
+  constexpr int64_t kFew = 256;  // below this, counting digits costs more than comparing
   const T* x = c.buffer<const T>(0);
   T* values = c.buffer<T>(1);
   int32_t* positions = c.buffer<int32_t>(2);
@@ -67,7 +67,7 @@ void sort_in(const routines::RoutineCall& c, const routines::SortArgs<>& a) {
   runtime::parallel_for(
       a.rows,
       [&](int64_t begin, int64_t end) {
-        auto row = std::make_unique_for_overwrite<T[]>(n);  // x may be the values' buffer
+        auto row = std::make_unique_for_overwrite<T[]>(n);  // a copy: `values` may alias x
         auto items = std::make_unique_for_overwrite<Item<Bits>[]>(2 * n);
         for (int64_t r = begin; r < end; ++r) {
           std::copy(x + r * n, x + (r + 1) * n, row.get());

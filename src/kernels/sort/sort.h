@@ -1,4 +1,4 @@
-// Sorting, searching and running sums, shared out to threads; the results of the definitions.
+// Parallel sorting, searching and running sums, with the results of the definitions.
 #pragma once
 #include "routines/sort/args.h"
 

@@ -1,4 +1,4 @@
-// The routines that order rows or run along an axis.
+// Routines that sort or search rows, and scans along an axis (running sums, recurrences).
 #pragma once
 #include "routines/routine.h"
 #include "tensor/dtype.h"
@@ -35,9 +35,9 @@ struct CumulateArgs {
 
 // The running sum, product, maximum or minimum along the middle axis; narrow floats are accumulated in f32.
 //
-// More than kRunningBlock elements are cut into blocks, so that many processors can work at one row: in each a chain
-// from its first element on, a chain over the blocks' last values, and each element is what the blocks before it come
-// to, combined with its value in its own block.
+// A row of more than kRunningBlock elements is divided into blocks, so that many processors can work on one row: each
+// block has a chain from its first element on; another chain runs over the last values of the blocks. An element is the
+// total of the blocks before it, combined with its value in its own block.
 inline constexpr int64_t kRunningBlock = 2048;
 void cumulate(const RoutineCall& call, const CumulateArgs<>& args);
 
@@ -52,7 +52,7 @@ struct RecurrenceArgs {
 };
 
 // s_i = terms_i + factors_i s_{i-1} along the middle axis, s_0 = terms_0; or, its adjoint, s_i = terms_i +
-// factors_{i+1} s_{i+1} from the last one backward. Floats; narrow ones keep s in f32 on the way.
+// factors_{i+1} s_{i+1} from the last element backward. Floats only; for narrow floats s is accumulated in f32.
 void recurrence(const RoutineCall& call, const RecurrenceArgs<>& args);
 
 // Buffers: sorted [rows, n], x [rows, count], positions [rows, count] (i32).
@@ -65,10 +65,10 @@ struct SearchArgs {
   static void fields(auto& self, auto&& f) { f(self.dtype), f(self.rows), f(self.n), f(self.count), f(self.right); }
 };
 
-// Where each element of x would be inserted into its sorted row: before those equal to it, or after them if `right`.
-// NaN is greater than every number. A row that is not sorted is bisected all the same.
+// The position at which each element of x would be inserted into its sorted row: before elements equal to it, or after
+// them if `right`. NaN is greater than every number. An unsorted row is bisected in the same way.
 void search_sorted(const RoutineCall& call, const SearchArgs<>& args);
-// The same for the elements `begin` to `end` of x alone.
+// The same for the elements [begin, end) of x only.
 void search_sorted_part(const RoutineCall& call, const SearchArgs<>& args, int64_t begin, int64_t end);
 
 }  // namespace sheaf::routines

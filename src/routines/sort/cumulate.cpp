@@ -13,7 +13,7 @@ void cumulate_by(const RoutineCall& c, const CumulateArgs<>& a, auto combine) {
     for (int64_t j = 0; j < a.inner; ++j) {
       const T* x = c.buffer<const T>(0) + o * a.n * a.inner + j;
       T* y = c.buffer<T>(1) + o * a.n * a.inner + j;
-      Acc before{}, own{};  // the blocks before, and this one
+      Acc before{}, own{};  // of the previous blocks, and of this one
       for (int64_t i = 0; i < a.n; ++i, x += a.inner, y += a.inner) {
         const bool begins = i % kRunningBlock == 0;
         if (begins && i > 0) before = i == kRunningBlock ? own : combine(before, own);
