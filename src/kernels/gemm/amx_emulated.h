@@ -1,5 +1,5 @@
-// The micro-kernels of amx.h in plain C++: the order of packed operands and the sums of the matrix unit, on any
-// processor. Included by amx.cpp.
+// The micro-kernels of amx.h in plain C++, for any processor: same packed layout, same bits as the matrix unit.
+// Included by amx.cpp.
 #pragma once
 #include "kernels/gemm/amx.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 enum class Factor : uint8_t { A, B };
 
-// Where an element of a packed panel lies: row i of A, or column i of B.
+// The offset of an element in a packed panel: of row i of A, or column i of B.
 int64_t packed_offset(Factor factor, int64_t i, int64_t l) {
   const int64_t tile = l / kAmxDepth * 2 + i / kAmxRows, row = i % kAmxRows, k = l % kAmxDepth;
   return tile * kAmxElements + (factor == Factor::A ? row * kAmxDepth + k : k / 2 * 2 * kAmxRows + 2 * row + k % 2);

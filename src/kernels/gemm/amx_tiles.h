@@ -1,4 +1,4 @@
-// The micro-kernels of amx.h by the instructions of the matrix unit. Included by amx.cpp.
+// The micro-kernels of amx.h with the instructions of the matrix unit. Included by amx.cpp.
 #pragma once
 #include <immintrin.h>
 
@@ -19,7 +19,7 @@ namespace {
 #pragma GCC target("amx-tile,amx-bf16,avx512bf16,avx512bw,avx512f,avx2,fma,f16c")
 #endif
 
-// Registers: sums 0 to 3, tiles of A 4 and 5, of B 6 and 7.
+// Tile registers: 0 to 3 hold the sums, 4 and 5 tiles of A, 6 and 7 tiles of B.
 template <int kRowTiles>
 void multiply_tiles(int64_t steps, const BFloat16* a, const BFloat16* b, float* c, bool first) {
   constexpr int64_t kLine = 64, kTile = kAmxRows * kAmxRows;
@@ -55,15 +55,15 @@ void multiply_tiles(int64_t steps, const BFloat16* a, const BFloat16* b, float* 
   if (kTwo) _tile_stored(3, c + 3 * kTile, kLine);
 }
 
-// One tile in registers: as rows of 32 k, or as zipped k, of which a register holds two for each of 16 rows. Each is
-// the other transposed, by elements of four bytes.
+// One tile in 16 vector registers: as rows of 32 k, or zipped (interleaved): a register holds two k of each of 16 rows.
+// Each form is the transpose of the other, with elements of four bytes.
 struct PackedTile {
   __m512 lines[kAmxRows];
 
   static bool is_whole(int64_t rows, int64_t k) { return rows >= kAmxRows && k >= kAmxDepth; }
   static __mmask32 first_bits(int64_t n) { return n >= 32 ? ~0u : (1u << n) - 1; }
 
-  // Row i is contiguous along k, `apart` elements from the next.
+  // Loads rows that are contiguous along k, `apart` elements apart.
   [[gnu::always_inline]] void load_rows(const BFloat16* from, int64_t apart, int64_t rows, int64_t k) {
     if (is_whole(rows, k)) {
 #pragma GCC unroll 16
@@ -77,7 +77,7 @@ struct PackedTile {
       lines[i] =
           i < rows ? _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(there, from + i * apart)) : _mm512_setzero_ps();
   }
-  // load_rows of a whole tile, and transpose: quarters of rows go where they belong while they are loaded.
+  // load_rows of a whole tile, and transpose; loading quarters of rows does part of the transposition.
   [[gnu::always_inline]] void load_rows_transposed(const BFloat16* from, int64_t apart) {
     auto quarter = [&](int row, int q) __attribute__((always_inline)) {
       return _mm_loadu_ps(reinterpret_cast<const float*>(from + row * apart + 8 * q));
@@ -104,7 +104,7 @@ struct PackedTile {
       lines[4 * q + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(c, d));
     }
   }
-  // For each k, rows are contiguous.
+  // Loads the zipped form of an operand that is contiguous along the rows.
   [[gnu::always_inline]] void load_zipped(const BFloat16* from, int64_t apart, int64_t rows, int64_t k) {
     const __m512i order = _mm512_load_si512(&kZipOrder);
     if (is_whole(rows, k)) {
@@ -145,14 +145,14 @@ void write_tiles(Out* to, int64_t apart, const float* sums, int64_t rows, int64_
         _mm512_mask_storeu_ps(to + j, static_cast<__mmask16>(there), left);
         _mm512_mask_storeu_ps(to + j + kAmxRows, static_cast<__mmask16>(there >> 16), right);
       } else {
-        // Sums are never subnormal, which this instruction would take for zero; so it rounds as to_bf16 does.
+        // This instruction flushes subnormals, but sums are never subnormal, so it rounds like to_bf16.
         _mm512_mask_storeu_epi16(to + j, there, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(right, left)));
       }
     }
   }
 }
 
-// `zips`: tiles hold zipped k, as those of B do.
+// `zips`: packs tiles in the zipped form, that of B.
 template <bool zips>
 void pack_tiles(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t k,
                 LineCursor& ahead) {

@@ -1,6 +1,6 @@
-// Which algorithm is the fastest for a product, found by timing them (--max-autotune). All give the same bits, so a
-// measurement can change speed alone. The first algorithm is the default, and another must beat it twice: among all,
-// and again in alternation with it. Thread-safe.
+// Finds the fastest algorithm for a product by timing them (--max-autotune). All algorithms give the same bits, so a
+// measurement can change only the speed. The first algorithm is the default, and another must beat it twice: in a run
+// of all algorithms, and again in alternation with the default. Thread-safe.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,14 +25,15 @@ struct TunedWork {
   bool measured = false;  // by this process
 };
 
-// From now on algorithms are timed. `known` holds lines of earlier runs; `found` is called with each new line, to be
-// kept.
+// Enables tuning. `known` holds the result lines of earlier runs; `found` is called with each new line, so that the
+// caller can store it.
 void start_tuning(std::string_view known, std::function<void(const std::string& line)> found);
-// All work that was done since, in the order in which it was met.
+// All products tuned since then, in the order of their first use.
 std::vector<TunedWork> tuned_work();
 
 bool tuning();
-// While one lives, its thread takes the default algorithms: where sizes are data, each new one would be measured.
+// RAII: while one lives, its thread uses the default algorithms. For products whose sizes are data: each new size would
+// be measured.
 class WithoutTuning {
  public:
   WithoutTuning();
@@ -40,7 +41,7 @@ class WithoutTuning {
   WithoutTuning(const WithoutTuning&) = delete;
   WithoutTuning& operator=(const WithoutTuning&) = delete;
 };
-// For tests: the algorithm of this name wherever it works, without measuring; empty for none.
+// For tests: forces the algorithm of this name wherever it works, without measuring; empty: none.
 void force_algorithm(std::string_view name);
 
 // A product of matrices [m, k] and [k, n] with their strides.
@@ -49,7 +50,7 @@ struct GemmKey {
   int64_t m, n, k, a_minor, a_k, b_minor, b_k;
   friend bool operator==(const GemmKey&, const GemmKey&) = default;
 };
-// The index of the fastest among `algorithms`. run(i) runs the whole product by number i.
+// The index of the fastest of `algorithms`. run(i) runs the whole product with algorithm i.
 size_t fastest_algorithm(const GemmKey& work, std::span<const std::string_view> algorithms,
                          runtime::function_ref<void(size_t)> run);
 

@@ -1,5 +1,5 @@
-// Tiles of products of bf16 by vdpbf16ps, which takes two k as one element of 32 bits: packed operands are
-// [k / 2][rows][2]. Included by bf16_dot.cpp.
+// bf16 micro-kernels with vdpbf16ps, which takes two k as one element of 32 bits: packed operands are [k / 2][rows][2].
+// Included by bf16_dot.cpp.
 #pragma once
 #include <immintrin.h>
 
@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kDotRows = 14, kDotMiddle = 8,
               kDotVectors = 2;  // 28 accumulators + 2 loads + 1 broadcast: 31 of 32 registers
-constexpr int kDotLanes = 16, kDotElements = 2 * kDotLanes;  // columns of a vector, and elements
+constexpr int kDotLanes = 16, kDotElements = 2 * kDotLanes;  // columns of a vector, and its bf16 elements
 
-// sums[i][v] += the products of two k of each row with those of the columns.
+// sums[i][v] += the products of two k of row i with two k of the columns of vector v.
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void multiply_dot(__m512 (&sums)[kRows][kVectors], const BFloat16* a,
                                                         const BFloat16* b) {
@@ -35,7 +35,7 @@ inline __attribute__((always_inline)) void multiply_dot(__m512 (&sums)[kRows][kV
   }
 }
 
-// A tile; see packed_tile in micro_kernels_code.h. It prefetches its rows of c as it begins.
+// A tile; see packed_tile in micro_kernels_code.h. Prefetches its rows of c at the beginning.
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* c,
                                                     int64_t ldc, bool first, const Prefetch& prefetch) {
@@ -96,12 +96,12 @@ void dot_tiles_across(int64_t tiles, int64_t k, const BFloat16* a, const BFloat1
 
 constexpr uint32_t first_bits(int64_t n) { return n >= 32 ? ~0u : (1u << std::max<int64_t>(n, 0)) - 1; }
 
-// As `pack`, two k of a row together: dst[l / 2][i][l % 2], an odd k padded with zeros.
+// Like `pack`, with two k of a row adjacent: dst[l / 2][i][l % 2]; an odd k is padded with zeros.
 void pack_twos(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
                int64_t k) {
   const BFloat16* from = src.at(i0, l0);
   if (src.k == 1) {
-    // 32 k of 16 rows are transposed in registers.
+    // Transposes 32 k of 16 rows in registers.
     for (int64_t l = 0; l < k; l += kDotElements)
       for (int64_t i = 0; i < width; i += kDotLanes) {
         __m512 rows[kDotLanes];
@@ -121,7 +121,7 @@ void pack_twos(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64
     return;
   }
   if (src.minor == 1) {
-    // Two rows are zipped, 32 columns of them at a time.
+    // Interleaves two rows, 32 columns at a time.
     const __m512i low = _mm512_load_si512(&kZipOrder);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(kDotLanes));
     for (int64_t l = 0; l < k; l += 2)

@@ -1,4 +1,4 @@
-// Tiles of products of bf16 by bfmmla, which takes four k of two rows and of two columns: packed operands are
+// bf16 micro-kernels with bfmmla, which multiplies four k of two rows by four k of two columns: packed operands are
 // [k / 4][rows][4]. Included by bf16_dot.cpp.
 #pragma once
 #include <arm_neon.h>
@@ -14,15 +14,15 @@ namespace {
 inline uint16x8_t load(const BFloat16* p) { return vld1q_u16(&p->bits); }
 inline void stays_here(uint16x8_t& x) { asm volatile("" : "+w"(x)); }
 
-// Two rows by two columns: sums += the products of four k. In the order written: GCC's own needs more registers than
-// there are.
+// Two rows by two columns: sums += the products of four k. Inline assembly keeps the order written: GCC's own schedule
+// spills registers.
 inline void multiply(float32x4_t& sums, uint16x8_t rows, uint16x8_t columns) {
   asm volatile("bfmmla %0.4s, %1.8h, %2.8h" : "+w"(sums) : "w"(rows), "w"(columns));
 }
 
 // The largest tile, 8 x 12, in assembly (see simd/neon_tile.h). Registers: v0 to v3 hold four k of two rows each, v4
-// and v5 alternately those of two columns, v8 to v31 the sums of two rows by two columns, six for each two rows.
-// clang-format off: it wraps these macros anew each time
+// and v5 alternately four k of two columns, v8 to v31 the sums of two rows by two columns, six for each pair of rows.
+// clang-format off: it wraps these macros differently each time
 #define SHEAF_MMA(sum, x, y) "bfmmla v" #sum ".4s, v" #x ".8h, v" #y ".8h\n"
 #define SHEAF_LOAD(q, from, offset) "ldr q" #q ", [" from ", #" #offset "]\n"
 #define SHEAF_COLUMNS(s0, s1, s2, s3, y, next, offset, meanwhile) \
@@ -44,7 +44,7 @@ inline void multiply(float32x4_t& sums, uint16x8_t rows, uint16x8_t columns) {
   SHEAF_COLUMNS(11, 17, 23, 29, 5, 4, 64, ) \
   SHEAF_COLUMNS(12, 18, 24, 30, 4, 5, 80, ) \
   SHEAF_MMA(13, 0, 5) SHEAF_MMA(19, 1, 5) SHEAF_MMA(25, 2, 5) SHEAF_MMA(31, 3, 5)
-// Two rows of C, the one at `to` and the next: of six sums, or these added to what is there.
+// Writes two rows of C, the one at `to` and the next, from six sums: stores them, or adds them to C.
 #define SHEAF_ROW(how, s0, s1, s2, s3, s4, s5)                                                     \
   how("zip1", s0, s1, s2, s3, s4, s5) "add %[to], %[to], %[ldc]\n" how("zip2", s0, s1, s2, s3, s4, \
                                                                        s5) "add %[to], %[to], %[ldc]\n"
@@ -72,7 +72,7 @@ inline void multiply(float32x4_t& sums, uint16x8_t rows, uint16x8_t columns) {
 inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to, int64_t ldc, bool add,
                      const Prefetch& prefetch) {
   int64_t adding = add, left = k / Bf16DotKernels::kTogether - 2,
-          twice = 2 * prefetch.step;  // what the period has after the next two steps
+          twice = 2 * prefetch.step;  // offset of the third prefetch of a period
   const std::byte* line = prefetch.at;
   ldc *= sizeof(float);
   asm volatile(SHEAF_ZEROS
@@ -101,7 +101,7 @@ inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to,
       "4:\n"
       SHEAF_LAST_STEP
       "cbnz %[adding], 5f\n"
-      "movi v0.4s, #0\n movi v1.4s, #0\n movi v2.4s, #0\n"  // no zero has a sign
+      "movi v0.4s, #0\n movi v1.4s, #0\n movi v2.4s, #0\n"  // adding to +0 makes -0 +0
       SHEAF_ROWS(SHEAF_STORE_ROW)
       "b 6f\n"
       "5:\n"
@@ -115,13 +115,13 @@ inline void dot_tile(int64_t k, const BFloat16* a, const BFloat16* b, float* to,
         "v30", "v31");
 }
 
-// `tiles` tiles, one below the other: see packed_tiles in micro_kernels_code.h. Operands of a step are loaded while
-// others are multiplied.
+// `tiles` tiles, one below the other: see packed_tiles in micro_kernels_code.h. Software-pipelined: loads the operands
+// of a step during the multiplications of another.
 template <int kRows, int kVectors>
 void dot_tiles(int64_t tiles, int64_t k, const BFloat16* a, const BFloat16* b, float* c, int64_t ldc, bool first,
                Prefetch prefetch) {
   constexpr int kRowPairs = kRows / 2, kWide = 2 * kVectors,
-                kDot = 8;  // two rows and two columns each; elements of two rows
+                kDot = 8;  // kWide: 2 x 2 sums across a tile; kDot: elements of two rows
   if constexpr (kRows == 8 && kVectors == 3) {
     for (; tiles > 0; --tiles, a += k * kRows, c += kRows * ldc) {
       dot_tile(k, a, b, c, ldc, !first, prefetch);
@@ -198,7 +198,7 @@ V load_as(const S* p) {
   return v;
 }
 
-// As `pack`, four k of a row together: dst[l / 4][i][l % 4], k padded with zeros.
+// Like `pack`, with four k of a row adjacent: dst[l / 4][i][l % 4]; k is padded with zeros.
 void pack_fours(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int64_t l0, int64_t used, int64_t width,
                 int64_t k) {
   auto element = [&](int64_t i, int64_t l) { return i < used && l < k ? *src.at(i0 + i, l0 + l) : BFloat16{}; };
@@ -210,8 +210,8 @@ void pack_fours(BFloat16* dst, const MatrixView<BFloat16>& src, int64_t i0, int6
   int64_t filled = round_up(k, 4), whole_i = 0, whole_l = 0;
   auto store = [](BFloat16* to, auto v) { std::memcpy(to, &v, sizeof v); };
   if (src.k == 1) {
-    // 16 k of each row at a time, as the lines of many rows may fall into one set. Stores are consecutive: such a store
-    // takes half the time.
+    // 16 k of each row at a time, since the lines of many rows may map to one cache set. Stores are consecutive, which
+    // takes half the time of scattered ones.
     constexpr int64_t kStep = 16;
     whole_i = used / 2 * 2, whole_l = k / kStep * kStep;
     auto transpose = [&]<int kRows>(std::integral_constant<int, kRows>, int64_t first) __attribute__((always_inline)) {

@@ -1,5 +1,5 @@
-// GEMV and GEMM of few rows, at the speed at which memory gives B: it is read once, where it is, and narrow elements
-// are widened as they are read. C[M,N] = A[M,K] B[K,N] with the bits of routines/gemm/args.h.
+// GEMV and GEMM of few rows, bound by the memory bandwidth for B: it is read once, in place, and narrow elements are
+// widened as they are loaded. C[M,N] = A[M,K] B[K,N] with the bits of routines/gemm/args.h.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace sheaf::kernels {
 template <class T, class S>
 void gemm_stream(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
-// Columns of B are contiguous (b.k == 1). False where there are too few.
+// Columns of B are contiguous (b.k == 1). Returns false if there are too few.
 template <class S>
 bool gemm_few_rows_transposed(const MatrixView<S>& a, const MatrixView<S>& b, float* c, int64_t m, int64_t n,
                               int64_t k);
@@ -24,8 +24,8 @@ bool gemm_few_rows_transposed(const MatrixView<S>& a, const MatrixView<S>& b, fl
 template <class T, class S>
 void gemm_few_rows_packed(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 
-// The rows of A one after the other, in T, followed by `zeros` rows of zeros: where they are if they are so, else in
-// the scratch memory of this thread.
+// The rows of A as T, each contiguous, followed by `zeros` rows of zeros: in place if possible, else copied to scratch
+// memory of this thread.
 template <class T, class S>
 MatrixView<T> contiguous_rows(const MatrixView<S>& a, int64_t m, int64_t k, int64_t zeros = 0) {
   if constexpr (std::is_same_v<T, S>)
@@ -38,22 +38,24 @@ MatrixView<T> contiguous_rows(const MatrixView<S>& a, int64_t m, int64_t k, int6
   return {to, k, 1};
 }
 
-// Up to four rows by rows of B: a task is a block of the definition by some of the columns. Each block has sums of its
-// own until all are there.
+// Divides a product of up to four rows by row-major B into tasks: a block of k (routines/gemm/args.h) by a strip of
+// columns. Each task has separate sums; they are added in order at the end.
 template <class T>
 class BlockSums {
  public:
-  // `sums` for each column and task; whole rows of C up to `most` elements are one task, longer ones are cut into
-  // strips of about as many as `strip`.
+  // `sums`: the number of sums for each column in a task. Rows of C of up to `most` elements are not cut; longer ones
+  // are cut into strips of about `strip` elements.
   BlockSums(int64_t m, int64_t n, int64_t k, int64_t sums, int64_t most = 16384, int64_t strip = kSumElements)
       : m_(m), n_(n), k_(k), sums_of_task_(sums), width_(round_up(pieces(n, cuts(most, strip)), kMultiple)) {}
 
-  // part(first column, columns, first k, last k, sums, apart) adds to sums that are zero; those of C are the first of
-  // them, so far apart.
+  // Calls part(first column, columns, first k, last k, sums, apart, another) for each task; it adds to `sums`, which
+  // are zero. The first m rows of `sums`, `apart` elements apart, are then added to C. `another`: the thread's next
+  // task follows.
   template <class F>
   void run(T* c, F&& part) {
     cuts_ = pieces(n_, width_);
-    // Sums of two tasks are pages apart: prefetching would else take the lines that another core writes.
+    // Sums of different tasks are at least a page apart: otherwise the hardware prefetcher would take lines that
+    // another core writes.
     const int64_t apart = round_up(sums_of_task_ * width_, kPage) + kPage;
     T* all = scratch<T>(3, blocks_ * cuts_ * apart);
     runtime::parallel_for(
@@ -70,7 +72,7 @@ class BlockSums {
     add_up(c, all, apart);
   }
 
-  // Where the task after that of such a part begins.
+  // The first column and k of the task after the one that begins at column j and k l.
   std::pair<int64_t, int64_t> next(int64_t j, int64_t l) const {
     return j / width_ + 1 < cuts_ ? std::pair(j + width_, l) : std::pair<int64_t, int64_t>(0, l + block_);
   }
@@ -78,10 +80,9 @@ class BlockSums {
 
  private:
   static constexpr int64_t kMultiple = 64, kPage = 4096 / sizeof(T),
-                           kSumElements = 4096;  // the last of all rows of a strip: stay in the first-level cache
+                           kSumElements = 4096;  // kSumElements: of all rows of a strip, stay in L1
 
-  // Into how many strips the columns are cut: sums of a task stay in the first-level cache, and threads have the same
-  // to do.
+  // The number of strips of columns: the sums of a task stay in L1, and threads have equal work.
   int64_t cuts(int64_t whole, int64_t strip) const {
     int64_t least = n_ * m_ <= whole ? 1 : pieces(n_ * m_, strip), most = std::max(least, pieces(n_, kMultiple)),
             threads = runtime::num_threads();
@@ -100,7 +101,7 @@ class BlockSums {
             const T* from = all + cut * apart + row * width_;
             T* to = c + row * n_ + cut * width_;
             for (int64_t e = 0; e < columns; ++e)
-              to[e] = T(0) + from[e];  // no zero has a sign
+              to[e] = T(0) + from[e];  // makes -0 +0
             for (int64_t block = 1; block < blocks_; ++block) {
               const T* more = from + block * cuts_ * apart;
               for (int64_t e = 0; e < columns; ++e)
@@ -115,7 +116,7 @@ class BlockSums {
                                      cuts_ = 1;
 };
 
-// One row in T by its chains (routines/gemm/args.h), each of which takes every fourth k: [chain][k of the chain].
+// Reorders one row as T by chains (routines/gemm/args.h), each of which takes every fourth k: [chain][k of the chain].
 template <class T, class S>
 MatrixView<T> row_by_chains(const MatrixView<S>& a, int64_t k) {
   constexpr int64_t kChains = routines::kRowChains;

@@ -1,6 +1,6 @@
 // Kernels of products of few rows, for one instruction set: included once per set by few_rows.cpp (instruction_sets.h).
 
-// Vectors that a step takes: a cache line of B, or as many as leave room for the sums of all rows in registers.
+// Vectors of columns in a step: a cache line of B, or fewer, so that the sums of all rows stay in registers.
 template <class T, class S, int kRows>
 constexpr int kStreamVectors = std::max<int>(1, std::min<int>(64 / sizeof(S) / Simd<T>::kLanes, kStreamSums / kRows));
 
@@ -33,19 +33,18 @@ inline void stream_step(const T* a, int64_t lda, const S* b, int64_t ldb, T* sum
       V::store(sums + i * ld + v * V::kLanes, acc[i][v]);
 }
 
-// sums[i][j] += a[i][l] b[l][j] for kDepth consecutive l and n columns. Prefetches the rows at `next`, or the next
-// lines in memory.
+// sums[i][j] += a[i][l] b[l][j] for kDepth consecutive l and n columns. Prefetches the rows at `next`, or (kInOrder)
+// the next lines of these rows.
 template <class T, class S, int kRows, int kDepth, bool kInOrder = false>
 inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums,
                         int64_t ld) {
   constexpr int kVectors = kStreamVectors<T, S, kRows>, kLanes = Simd<T>::kLanes, kSoonInOrder = 512 / sizeof(S);
-  T x[kRows * kDepth];  // apart from everything that is stored: stays in registers
+  T x[kRows * kDepth];  // a local copy, which no store can alias: stays in registers
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i)
     std::memcpy(x + i * kDepth, a + i * lda, kDepth * sizeof(T));
   int64_t j = 0;
-  // The next rows into the second-level cache: if they are a multiple of 4 KiB apart, they would evict each other in
-  // the first.
+  // Prefetches the next rows to L2: if their stride is a multiple of 4 KiB, they would evict each other from L1.
   auto line = [&](int l, int64_t j) __attribute__((always_inline)) {
     __builtin_prefetch(next + l * ldb + j, 0, 2);
     __builtin_prefetch(b + l * ldb + j + kSoon<S>);
@@ -71,8 +70,8 @@ inline void stream_rows(int64_t n, const T* a, int64_t lda, const S* b, int64_t 
             scalar::apply<scalar::Op::Fma>(x[i * kDepth + l], widen<T>(b[l * ldb + j]), sums[i * ld + j]);
 }
 
-// One row of a and all its chains at once, two k of each chain, in the order of memory. a is [chain][k of the chain],
-// lda apart; sums are ld apart. Prefetches the rows at `next`.
+// One row of a with all of its chains at once, two k of each chain, so that rows of b are read in memory order. a is
+// [chain][k of the chain], chains lda apart; the sums of the chains are ld apart. Prefetches the rows at `next`.
 template <class T, class S>
 inline void stream_rounds(int64_t n, const T* a, int64_t lda, const S* b, int64_t ldb, const S* next, T* sums,
                           int64_t ld) {
@@ -106,8 +105,9 @@ inline void stream_rounds(int64_t n, const T* a, int64_t lda, const S* b, int64_
     }
 }
 
-// The same for more rows, tile by tile as in a packed product, since registers are too few for the addresses of as many
-// rows: a is [depth][kRows], and sums are the tiles one after the other. May copy the rows of b, for more rows of a.
+// The same for more rows of a, tile by tile as in a packed product, since there are too few registers for the addresses
+// of that many rows: a is [depth][kRows], and sums are consecutive tiles. kCopy: also copies the rows of b, for further
+// groups of rows of a.
 template <class T, class S, int kRows, bool kCopy>
 inline void stream_tiles(int64_t tiles, int64_t depth, const T* a, const S* b, int64_t ldb, const S* next, T* sums,
                          T* copy, int64_t ld) {
@@ -143,7 +143,7 @@ inline void stream_tiles(int64_t tiles, int64_t depth, const T* a, const S* b, i
   }
 }
 
-// A row in T; prefetches the one at `next`.
+// Copies a row as T; prefetches the one at `next`.
 template <class T, class S>
 inline void copy_row(int64_t n, const S* b, const S* next, T* to) {
   using V = Simd<T>;
@@ -162,7 +162,7 @@ inline void copy_row(int64_t n, const S* b, const S* next, T* to) {
     to[j] = widen<T>(b[j]);
 }
 
-// The chains of one row, ld apart, become one sum (routines::sum_of_chains).
+// Adds the chains of one row, ld apart, to one sum (routines::sum_of_chains).
 template <class T>
 inline void add_chains(int64_t n, T* sums, int64_t ld) {
   using V = Simd<T>;
@@ -176,9 +176,9 @@ inline void add_chains(int64_t n, T* sums, int64_t ld) {
     sums[j] = routines::sum_of_chains(sums + j, ld);
 }
 
-// Consecutive rows of b: on cores that take 16 bytes at a time few rows keep memory busy, and more of them are several
-// streams. Narrow elements take so much work that sums should be loaded less often, but not where more rows would fall
-// into few sets of the cache.
+// The kernel for consecutive rows of b. On cores with 16-byte vectors few rows keep memory busy, and more rows would be
+// several streams. Narrow elements need more instructions, so sums should be loaded less often (more rows at a time),
+// unless more rows would map to few cache sets.
 template <class T, class S, int kNarrowRows>
 constexpr InOrder<T, S> in_order() {
   constexpr bool kWide = Simd<T>::kLanes * sizeof(T) > 16, kNarrow = sizeof(S) < sizeof(T);
@@ -186,12 +186,12 @@ constexpr InOrder<T, S> in_order() {
   return {stream_rows < T, S, 1, kDepth, !kWide && !kNarrow >, kDepth};
 }
 
-// Wide vectors have time to load and store the sums of all chains.
+// With wide vectors there is time to load and store the sums of all chains.
 template <class T, class S>
 constexpr RowStream<T, S> kTurnStream = Simd<T>::kLanes * sizeof(T) > 16 && sizeof(S) == sizeof(T) ? stream_rounds<T, S>
                                                                                                    : nullptr;
 
-// Of five to eight rows a tile of fourteen would be half empty.
+// For five to eight rows: a tile of fourteen rows would be half empty.
 template <class T>
 constexpr int kMiddleRows = Simd<T>::kTileRows > 8 ? 8 : Simd<T>::kTileRows;
 

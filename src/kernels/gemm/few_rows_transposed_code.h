@@ -1,11 +1,11 @@
 // Kernels of products of few rows with contiguous columns, for one instruction set: included once per set by
 // few_rows_transposed.cpp (instruction_sets.h).
 
-// Columns at a time: two vectors of sums, each a chain of its own, unless that reads too many columns at once.
+// Columns at a time: two vectors of sums (independent chains), unless that would read too many columns at once.
 constexpr int kGroups = Simd<float>::kLanes < 16 ? 2 : 1, kColumns = kGroups * Simd<float>::kLanes;
 
 // total[i][c] += the sum over `depth` k of x[i][k] column[c][k], for kRows rows and kColumns columns `ldb` apart.
-// Prefetches as much at `next`.
+// Prefetches the same amount at `next`.
 template <class S, int kRows, Order kWay>
 void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next,
                       float* total) {
@@ -20,7 +20,8 @@ void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int6
   auto step = [&](int g, int64_t l) __attribute__((always_inline)) {
     V::multiply_columns(acc[g], b + g * V::kLanes * ldb + l, ldb, x + l, ldx);
   };
-  // Groups alternate, so that sums need not wait for each other; the steps of bf16 are long enough without.
+  // Alternates between groups, so that consecutive multiply-adds are independent; steps of bf16 are long enough
+  // without.
   auto steps = [&]<int n>(std::integral_constant<int, n>, int64_t l) __attribute__((always_inline)) {
 #pragma GCC unroll 8
     for (int i = 0; i < n / kStep * kGroups; ++i)
@@ -62,15 +63,15 @@ void transposed_block(const float* x, int64_t ldx, const S* b, int64_t ldb, int6
 }
 
 // out[c] = the product of x with column c, for kColumns columns `ldb` apart: a vector holds the four chains of kQuads
-// columns. x is as filled_row makes it. Prefetches the next lines of each column, sooner where there is least to do per
-// line. The end of a block is copied and padded with zeros, which change no sum.
+// columns. x is the result of filled_row. Prefetches the next lines of each column, farther ahead if there is least
+// work per line. The end of a block is copied and padded with zeros, which change no sum.
 template <class S, int kColumns, class V = Simd<float>>
 void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, float* out) {
   constexpr int kChains = routines::kRowChains, kLine = 64 / sizeof(S),
                 kAhead = (sizeof(S) == sizeof(float) ? 1024 : 512) / sizeof(S);
   constexpr bool kPrefetches =
       V::kLanes > 4 || kColumns < 4 ||
-      sizeof(S) < sizeof(float);  // several streams with little to do are followed best without
+      sizeof(S) < sizeof(float);  // several streams with little work per line are fastest without
   const int64_t block = routines::contract_block(k);
   float total[kColumns] = {};
   for (int64_t begin = 0; begin < k; begin += block, x += round_up(block, kLine)) {
@@ -83,7 +84,7 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v)
         acc[v] = V::zero();
-      // One line of each column.
+      // Multiplies one line of each column.
       auto line = [&](const S* columns, int64_t apart, const float* each) __attribute__((always_inline)) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v)
@@ -130,9 +131,9 @@ void one_row(const float* x, const S* b, int64_t ldb, int64_t k, Rest<S>& rest, 
 }
 
 // out[c][i] = the product of row i of x with column c, for kFewColumns columns `ldb` apart and kVectors vectors of
-// rows: x is [k][rows], padded with zeros. Lanes are rows, so that columns are read in the order of memory. Two blocks
-// of k at a time: sums of one would wait for each other, and more columns that are a multiple of 16 KiB apart would
-// evict each other from the cache.
+// rows: x is [k][rows], padded with zeros. Lanes are rows, so that columns are read in memory order. Two blocks of k at
+// a time: the sums of a single block would be too few independent chains, and more columns at strides that are
+// multiples of 16 KiB would evict each other from the cache.
 template <int kVectors, class V = Simd<float>>
 void few_rows(const float* x, const float* b, int64_t ldb, int64_t k, float* out) {
   constexpr int64_t kHeight = kVectors * V::kLanes;
@@ -179,8 +180,8 @@ void few_rows(const float* x, const float* b, int64_t ldb, int64_t k, float* out
       V::store(out + c * kHeight + v * V::kLanes, total[c][v]);
 }
 
-// Columns at a time, as far apart as can be where memory gives them. For cores that read one stream best: with vectors
-// of one column one stream of floats, two of narrow elements, which take more work.
+// Columns at a time; they are as far apart as possible if they come from memory. kFewStreams is for cores that read one
+// stream best: if a vector holds one column, one stream of floats, or two of narrow elements, which need more work.
 template <class S>
 constexpr int kFewStreams = Simd<float>::kLanes > 4     ? Simd<float>::kLanes / 2
                             : sizeof(S) < sizeof(float) ? 2
@@ -196,7 +197,7 @@ template <class S>
 constexpr Blocks<S> kBlocks{kForms<S, Order::Apart>, kForms<S, Order::InOrder>, kOneRow<S, kFewStreams<S>>,
                             kOneRow<S, kStreams>};
 
-// With wider vectors rows would leave lanes idle.
+// Only for narrow vectors: with wider ones the rows would leave lanes idle.
 constexpr std::array<FewRows, 2> kFewRows = [] {
   if constexpr (Simd<float>::kDepth > 1)
     return std::array<FewRows, 2>{few_rows<1>, few_rows<2>};

@@ -1,5 +1,5 @@
-// Matrix products, fast: the bits of routines/gemm/args.h. select.h chooses an algorithm by shape, strides and
-// processor. Any thread may call these; several at once share the pool.
+// Fast matrix products, with the bits of routines/gemm/args.h. select.h chooses an algorithm by shape, strides and
+// processor. Any thread may call these; concurrent calls share the thread pool.
 #pragma once
 #include <memory>
 
@@ -17,18 +17,18 @@ namespace sheaf::kernels {
 
 void contract(const routines::RoutineCall& call, const routines::GemmArgs<>& args);
 
-// The algorithm that `contract` takes by default, by its name, and why; for people. Nothing for integers.
+// The name of the algorithm that `contract` uses by default, and the reason, for people. Empty for integers.
 struct GemmPlan {
   std::string_view algorithm, why;
 };
 GemmPlan gemm_plan(const routines::GemmArgs<>& args, routines::Arithmetic arithmetic);
 
-// A product by a B that stays the same, with B packed, or nullptr where that is slower than B as it is.
+// The packed form of a product by a constant B, or nullptr if reading B unpacked is faster.
 std::shared_ptr<const runtime::PackedForm> repacked_form(const routines::GemmArgs<>& args,
                                                          const runtime::Target& target);
 
-// A product of one pair of matrices that runs a prologue on rows of A before it reads them, and an epilogue on tiles of
-// C after it completes them; nullptr for integers.
+// The fused form of a product of one pair of matrices: runs a prologue on rows of A before it reads them, and an
+// epilogue on tiles of C after it completes them. nullptr for integers.
 std::shared_ptr<const runtime::FusedProduct> fused_product(const routines::GemmArgs<>& args,
                                                            const runtime::Target& target);
 

@@ -1,13 +1,13 @@
-// GEMV of bf16 by vdpbf16ps: included by gemv_bf16_dot.cpp inside a region that is compiled for it.
+// bf16 GEMV with vdpbf16ps: included by gemv_bf16_dot.cpp inside a region that is compiled for it.
 #pragma once
 
 inline __m512 add_dots(__m512 sums, __m512i a, __m512i b) {
   return _mm512_dpbf16_ps(sums, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 }
 
-// Sums of columns: a vector holds the chains of four.
+// Sums of columns: a vector holds the chains of four columns.
 struct ColumnSums {
-  static constexpr int kColumns = 8, kRounds = 4, kSpread = 1;  // rounds of all chains in a line
+  static constexpr int kColumns = 8, kRounds = 4, kSpread = 1;  // kRounds: of all chains in a line
   __m512 sums[kColumns / 4];
 
   ColumnSums() {
@@ -15,8 +15,8 @@ struct ColumnSums {
     for (__m512& s : sums)
       s = _mm512_setzero_ps();
   }
-  // A line of each column, `ldb` apart; prefetches later lines of each: hardware prefetching follows eight columns too
-  // late.
+  // Adds a line of each column, `apart` elements apart. Prefetches later lines of each: the hardware prefetcher is too
+  // late for eight columns.
   void add(const BFloat16* x, const BFloat16* columns, int64_t apart) {
     constexpr int kAhead = 1024 / sizeof(BFloat16);
 #pragma GCC unroll 8
@@ -42,14 +42,14 @@ struct ColumnSums {
 #pragma GCC unroll 8
     for (int c = 0; c < kColumns; c += 4) {
       float blocks[4];
-      avx512::Simd<float>::sum_quads(sums[c / 4], blocks);  // adds neighbours first
+      avx512::Simd<float>::sum_quads(sums[c / 4], blocks);  // adds adjacent lanes first
       for (int i = 0; i < 4; ++i)
         out[c + i] += blocks[i];
     }
   }
 };
 
-// Some elements of x, two at a time, by which rows are multiplied.
+// Elements of x, in pairs, by which rows are multiplied.
 template <int kPairs>
 struct Factors {
   __m512i pairs[kPairs];
@@ -63,7 +63,7 @@ struct Factors {
   }
 };
 
-// Sums of one chain of neighbouring columns.
+// Sums of one chain of adjacent columns.
 struct RowSums {
   static constexpr int kWidth = 32;
   __m512 low, high;

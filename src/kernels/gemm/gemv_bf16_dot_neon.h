@@ -1,13 +1,13 @@
-// GEMV of bf16 by bfdot: included by gemv_bf16_dot.cpp inside a region that is compiled for it.
+// bf16 GEMV with bfdot: included by gemv_bf16_dot.cpp inside a region that is compiled for it.
 #pragma once
 
 inline bfloat16x8_t load(const BFloat16* p) { return vreinterpretq_bf16_u16(vld1q_u16(&p->bits)); }
 
-// Sums of columns: a vector holds the chains of one.
+// Sums of columns: a vector holds the chains of one column.
 struct ColumnSums {
   static constexpr int kColumns = 4, kRounds = 4;  // of all chains in a line
-  static constexpr int kSpread = 3;  // x of 5 to 8 KiB in consecutive lines takes a tenth from what the streams of
-                                     // columns get: hardware prefetching follows it too
+  static constexpr int kSpread = 3;  // lines of x are spread out: the hardware prefetcher would also follow a
+                                     // contiguous x of 5 to 8 KiB; that costs the columns a tenth of their bandwidth
   float32x4_t sums[kColumns];
 
   ColumnSums() {
@@ -15,7 +15,7 @@ struct ColumnSums {
     for (float32x4_t& s : sums)
       s = vdupq_n_f32(0);
   }
-  // A line of each column, so far apart.
+  // Adds a line of each column, `apart` elements apart.
   void add(const BFloat16* x, const BFloat16* columns, int64_t apart) {
     bfloat16x8_t each[kRounds];
 #pragma GCC unroll 8
@@ -30,11 +30,11 @@ struct ColumnSums {
   void add_to(float* out) const {
 #pragma GCC unroll 8
     for (int c = 0; c < kColumns; ++c)
-      out[c] += vaddvq_f32(sums[c]);  // adds neighbours first
+      out[c] += vaddvq_f32(sums[c]);  // adds adjacent lanes first
   }
 };
 
-// Some elements of x, two at a time, by which rows are multiplied.
+// Elements of x, in pairs, by which rows are multiplied.
 template <int kPairs>
 struct Factors {
   bfloat16x8_t pairs;
@@ -46,7 +46,7 @@ struct Factors {
   }
 };
 
-// Sums of one chain of neighbouring columns.
+// Sums of one chain of adjacent columns.
 struct RowSums {
   static constexpr int kWidth = 8;
   float32x4_t low, high;

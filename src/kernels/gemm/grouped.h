@@ -1,4 +1,4 @@
-// Products of groups of rows, fast: the bits of routines/gemm/grouped.h.
+// Fast products of groups of rows, with the bits of routines/gemm/grouped.h.
 #pragma once
 #include "routines/gemm/grouped.h"
 

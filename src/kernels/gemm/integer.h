@@ -1,10 +1,10 @@
-// Products of integers: rows of B times elements of A. Sums wrap, so that their order does not matter.
+// Integer matrix products: rows of B times elements of A. Sums wrap, so their order does not matter.
 #pragma once
 #include "routines/gemm/args.h"
 
 namespace sheaf::kernels {
 
-// I8 (into I32), I32, U32, I64.
+// Supports I8 (accumulated in I32), I32, U32, I64.
 void contract_integers(const routines::RoutineCall& call, const routines::GemmArgs<>& args);
 
 }  // namespace sheaf::kernels

@@ -1,5 +1,5 @@
-// The cache lines of part of a matrix, to be prefetched one after the other in the order of memory. Packing reads many
-// rows in turns, some bytes of each; a processor that sees only that fetches nothing by itself.
+// Iterates over the cache lines of a submatrix in memory order, to prefetch them. Packing reads a few bytes of many
+// rows in alternation; the hardware prefetcher recognizes no stream in that.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace sheaf::kernels {
 
 inline constexpr int64_t kLineBytes = 64;
 
-// Part of a matrix in memory: `runs` stretches of `lines` lines, each so many bytes from the next.
+// A submatrix in memory: `runs` contiguous runs of `lines` cache lines each, `apart` bytes apart.
 struct MatrixLines {
   const std::byte* first = nullptr;
   int64_t runs = 0, apart = 0, lines = 0;
@@ -21,7 +21,7 @@ struct MatrixLines {
     const auto bytes = static_cast<int64_t>(sizeof(T));
     return {reinterpret_cast<const std::byte*>(first), rows, apart * bytes, (columns * bytes - 1) / kLineBytes + 1};
   }
-  // So many rows of A or columns of B, by k terms; nothing where neither is contiguous.
+  // `used` rows of A or columns of B, by k terms; empty if the matrix is contiguous in neither direction.
   template <class S>
   static MatrixLines of(const MatrixView<S>& m, int64_t i, int64_t l, int64_t used, int64_t k) {
     if (used <= 0 || k <= 0) return {};

@@ -1,4 +1,4 @@
-// The parts of a long sum (routines/gemm/args.h), added pairwise.
+// Computes a long sum in parts that are added pairwise (routines/gemm/args.h). One object per product; not thread-safe.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -11,8 +11,9 @@
 
 namespace sheaf::kernels {
 
-// C[m, n] of a sum over k. product(from, depth, to, alone) writes the sum over `depth` k to `to`; `alone`: no other
-// part is computed at the same time. Several small parts are. m * n totals should stay in a cache. Uses scratch slot 5.
+// Computes C[m, n], a sum over k. product(from, depth, to, alone) writes the sum over `depth` k from `from` on to `to`;
+// `alone`: no other part runs at the same time (several small parts run concurrently). m * n totals should stay in a
+// cache. Uses scratch slot 5.
 template <class T, class F>
 class LongSum {
  public:
@@ -46,7 +47,7 @@ class LongSum {
  private:
   void part(int64_t p, T* to, bool alone) { product_(p * part_, std::min(part_, k_ - p * part_), to, alone); }
 
-  // Totals that wait for others, the oldest in C.
+  // The stack of pending totals; the oldest is in C.
   T* waiting(int64_t i) const { return i == 0 ? c_ : totals_ + (i - 1) * size_; }
 
   void fold() {

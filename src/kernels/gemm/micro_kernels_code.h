@@ -2,7 +2,7 @@
 // is kRows x kVectors vectors; every element is one chain of fused multiply-adds in order of k that starts from zero,
 // as routines/gemm/args.h says.
 
-// Adds a tile to c, or stores it: the first block of k adds to zero (which makes -0 +0, as the definition does).
+// Adds a tile to c; in the first block of k stores it, added to zero (which makes -0 +0, as in the definition).
 template <class T, int kRows, int kVectors>
 inline __attribute__((always_inline)) void add_tile(const typename Simd<T>::V (&acc)[kRows][kVectors], T* c,
                                                     int64_t ldc, bool first) {
@@ -16,12 +16,12 @@ inline __attribute__((always_inline)) void add_tile(const typename Simd<T>::V (&
     }
 }
 
-// Whether tiles of so many rows have their steps in a fixed order.
+// True if Simd<T> has an explicit instruction schedule (multiply_steps) for tiles of kRows rows.
 template <class T, int kRows>
 constexpr bool kInSteps = kRows % 4 == 0 && requires(typename Simd<T>::V (&acc)[kRows][1], const T* a) {
   Simd<T>::multiply_steps(acc, 1, a, 1, [](int) { return Simd<T>::zero(); }, [] {});
 };
-// Whether the largest tile of packed operands is in assembly by itself.
+// True if the largest tile on packed operands is written in assembly.
 template <class T, int kRows, int kVectors>
 constexpr bool kPackedWritten =
     kRows == Simd<T>::kTileRows && kVectors == Simd<T>::kTileVectors && requires { Simd<T>::packed_tile; };
@@ -29,10 +29,10 @@ template <class T>
 constexpr int64_t kPrefetchDepth =
     kInSteps<T, Simd<T>::kTileRows> || kPackedWritten<T, Simd<T>::kTileRows, Simd<T>::kTileVectors> ? 2 : 1;
 
-// acc[i][v] = the sum over k of a[l * lda + i] and the rows that row(v) loads, one vector after the other; calls each()
-// for every k, with a fixed order every second. Without fixed order one step at a time: unrolled, GCC's order of loads
-// and multiplications was 8 % slower. The first product is not added to zero: only the sign of a zero shows that, and
-// adding to c removes it.
+// acc[i][v] = the sum over k of a[l * lda + i] times the row that row(v) loads, vector by vector; calls each() for
+// every k (with an explicit schedule, for every second k). Without an explicit schedule the loop is not unrolled: GCC's
+// order of loads and multiplications was 8 % slower when unrolled. The first product is not added to zero: that affects
+// only the sign of a zero, which adding to c removes.
 template <class T, int kRows, int kVectors, class Row, class F>
 inline __attribute__((always_inline)) void multiply_rows(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
                                                          const T* a, int64_t lda, bool begin, Row&& row, F&& each) {
@@ -66,7 +66,7 @@ inline __attribute__((always_inline)) void multiply_rows(typename Simd<T>::V (&a
   }
 }
 
-// The largest tile, where it is in assembly.
+// True if the largest tile on any operands is written in assembly.
 template <class T, int kRows, int kVectors>
 constexpr bool kWritten =
     kRows == Simd<T>::kTileRows && kVectors == Simd<T>::kTileVectors && requires { Simd<T>::tile; };
@@ -80,15 +80,15 @@ inline __attribute__((always_inline)) void load_tile(typename Simd<T>::V (&acc)[
       acc[i][v] = Simd<T>::load(sums + (i * kVectors + v) * Simd<T>::kLanes);
 }
 
-// Prefetches a row of a tile in c. The line of its first column was touched by the tile to its left.
+// Prefetches a row of a tile in c. The tile to its left has touched the line of its first column.
 template <class T, int kVectors>
 inline void prefetch_row(const T* c) {
   for (int64_t last = kVectors * Simd<T>::kLanes - 1; last > 0; last -= 64 / static_cast<int64_t>(sizeof(T)))
     __builtin_prefetch(c + last, 1);
 }
 
-// A tile of packed a from its beginning, which prefetches c meanwhile: row after row, as lines from far away delay
-// those that are near.
+// A tile on packed a that prefetches its rows of c, spread over the k loop: misses to far caches delay accesses to near
+// ones.
 template <class T, int kRows, int kVectors, class Row, class F>
 inline __attribute__((always_inline)) void multiply_prefetching(typename Simd<T>::V (&acc)[kRows][kVectors], int64_t k,
                                                                 const T* a, const T* c, int64_t ldc, Row&& row,
@@ -107,8 +107,8 @@ inline __attribute__((always_inline)) void multiply_prefetching(typename Simd<T>
   multiply_rows<T, kRows, kVectors>(acc, k - kApart * kRows, a, kRows, false, row, each);
 }
 
-// A tile of packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Prefetches as `prefetch` says, and c if
-// `prefetch_c`.
+// A tile on packed operands: a is [k][rows], b is [k][kVectors * kLanes]. Prefetches with the cursor `prefetch`, and c
+// if `prefetch_c`.
 template <class T, int kRows, int kVectors>
 inline __attribute__((always_inline)) void packed_tile(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
                                                        bool prefetch_c, const Prefetch& prefetch) {
@@ -164,7 +164,7 @@ inline void packed_tiles(int64_t tiles, int64_t k, const T* a, const T* b, T* c,
   }
 }
 
-// `tiles` tiles, one to the right of the other.
+// `tiles` tiles side by side.
 template <class T, int kRows, int kVectors>
 inline void packed_tiles_across(int64_t tiles, int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool first,
                                 Prefetch prefetch) {
@@ -175,7 +175,7 @@ inline void packed_tiles_across(int64_t tiles, int64_t k, const T* a, const T* b
   }
 }
 
-// The first tile of a panel of b, whose rows are contiguous: reads b where it is and packs it for the tiles below.
+// The first tile of a panel of b, whose rows are contiguous: reads b in place and packs it for the tiles below.
 template <class T, int kRows, int kVectors>
 inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* packed, T* c, int64_t ldc, bool first) {
   using S = Simd<T>;
@@ -183,8 +183,8 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
   if constexpr (kWritten<T, kRows, kVectors>) {
     S::packing_tile(k, a, b, sbk, packed, c, ldc, !first, distance * sbk + kVectors * S::kLanes - 1);
   } else {
-    // The line of a row's first column is near: the panel before has read it. But rows a multiple of 4 KiB apart evict
-    // each other.
+    // The line of a row's first column is in L1, since the previous panel has read it, unless the row stride is a
+    // multiple of 4 KiB: then rows evict each other.
     bool gone = sbk * sizeof(T) % 4096 == 0;
     typename S::V acc[kRows][kVectors];
     auto row = [&](int v) __attribute__((always_inline)) {
@@ -203,15 +203,15 @@ inline void packing_tile(int64_t k, const T* a, const T* b, int64_t sbk, T* pack
   }
 }
 
-// Several k of each row of a stay in registers where the instruction set multiplies by a lane, which leaves fewer for
-// sums.
+// If the instruction set multiplies by a lane (kDepth > 1), several k of each row of a stay in registers, which leaves
+// fewer for sums.
 template <class T>
 constexpr int kSmallRows = Simd<T>::kDepth > 1 ? 8 : Simd<T>::kTileRows;
 template <class T>
 constexpr int kSmallVectors = Simd<T>::kDepth > 1 ? 2 : Simd<T>::kTileVectors;
 
-// Tiles with a straight from memory, for products too small to pack it: rows of a contiguous (lda apart), or its
-// columns (as if packed, but lda apart). Rows of b are ldb apart.
+// Tiles that read a in place, for products too small to pack it: row_tile for a with contiguous rows, lda apart;
+// column_tile for contiguous columns (like a packed a, but lda apart). Rows of b are ldb apart.
 template <class T, int kRows, int kVectors, class F>
 inline void add_row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, bool first,
                          F&& each_step) {
@@ -243,14 +243,14 @@ inline void add_row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
-// The largest of these, where it is in assembly.
+// True if the largest row tile is written in assembly.
 template <class T, int kRows, int kVectors>
 constexpr bool kRowsWritten = kRows == kSmallRows<T> && kVectors == kSmallVectors<T> && requires { Simd<T>::row_tile; };
 
-// Whether it may also copy its rows of a.
+// True if it can also copy its rows of a.
 template <class T, int kRows, int kVectors>
 constexpr bool kRowsCopied = kRowsWritten<T, kRows, kVectors> && requires { Simd<T>::leaving_row_tile; };
-// k for which it prefetches once.
+// k between two prefetches of a row tile.
 template <class T>
 constexpr int64_t kRowDepth =
     kRowsWritten<T, kSmallRows<T>, kSmallVectors<T>> && Simd<T>::kDepth == 1 ? 2 : Simd<T>::kDepth;
@@ -263,14 +263,14 @@ inline void row_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb
     add_row_tile<T, kRows, kVectors>(k, a, lda, b, ldb, c, ldc, first, [] {});
 }
 
-// `tiles` of these, one to the right of the other, b being [tile][k][kVectors * kLanes], for rows of a that come from
-// memory: prefetches the next ones.
+// `tiles` row tiles side by side, with b as [tile][k][kVectors * kLanes], for rows of a that come from memory:
+// prefetches the next rows.
 template <class T, int kRows, int kVectors>
 inline void row_tiles(int64_t tiles, int64_t k, const T* a, int64_t lda, T* near, const T* b, T* c, int64_t ldc,
                       bool first, Prefetch prefetch) {
   using S = Simd<T>;
   constexpr int64_t kWidth = kVectors * S::kLanes;
-  if (tiles == 1) near = nullptr;  // there are no others
+  if (tiles == 1) near = nullptr;  // no other tile would read the copy
   for (int64_t tile = 0; tile < tiles; ++tile, b += k * kWidth, c += kWidth) {
     const std::byte* line = prefetch.at;
     int64_t step = prefetch.step;
@@ -307,8 +307,8 @@ inline void column_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t 
   add_tile<T, kRows, kVectors>(acc, c, ldc, first);
 }
 
-// k more outer products of a tile, rows of a and b being lda and ldb apart. It begins at zero or with the carried sums,
-// and stores them again, or adds them to c. Prefetches meanwhile.
+// Adds k more outer products to a tile; rows of a and b are lda and ldb apart. Starts from zero or from the carried
+// sums; stores the sums to be carried on, or adds them to c. Prefetches `line`.
 template <class T, int kRows, int kVectors>
 inline void outer_tile(int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, const Carried<T>& to) {
   using S = Simd<T>;
@@ -344,7 +344,7 @@ constexpr TileRow<T> tiles_of() {
           packed_tiles<T, kRows, std::min(3, kMost)>, packed_tiles<T, kRows, std::min(4, kMost)>};
 }
 
-// Tiles of many rows have one of about half their height for the remainder.
+// The rows of the middle tile: if the largest tile has many rows, a tile of about half its height for the remainder.
 template <class T>
 constexpr int kMiddleRows = std::min(8, Simd<T>::kTileRows);
 

@@ -1,4 +1,4 @@
-// Operands of a GEMM, and packing: copies of their parts in the order in which a micro-kernel reads them.
+// Operands of a GEMM, and packing: copies blocks of them into the order in which a micro-kernel reads them.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace sheaf::kernels {
 using scalar::BFloat16;
 using scalar::Float16;
 
-// One matrix of the batch. S is what memory holds, T what is computed in.
+// A strided view of one matrix of the batch. S is the type in memory, T the type of the arithmetic.
 template <class S>
 struct MatrixView {
   const S* data;
-  int64_t minor, k;  // strides: along the row of A or column of B, and along k
+  int64_t minor, k;  // strides: from one row of A or column of B to the next, and along k
   const S* at(int64_t i, int64_t l) const { return data + i * minor + l * k; }
 };
 
@@ -33,7 +33,7 @@ inline Float4 load4(const float* p) {
   return v;
 }
 
-// Four rows become four columns.
+// Transposes a 4 x 4 block in registers.
 inline void transpose4(Float4 (&x)[4]) {
   Float4 ab = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5), cd = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
   Float4 ab2 = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7), cd2 = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
@@ -64,11 +64,11 @@ void transpose(T* to, int64_t to_stride, const T* from, int64_t from_stride, int
       to[i * to_stride + j] = from[j * from_stride + i];
 }
 
-// dst[l][i] = from[i * apart + l] for i < width and so many of the k as make whole steps, which it returns.
+// dst[l][i] = from[i * apart + l] for i < width and l < the largest multiple of the step up to k, which it returns.
 template <class S>
 int64_t pack_transposed(float* dst, const S* from, int64_t apart, int64_t width, int64_t k) {
-  // Eight k of each row at a time, as the lines of many rows may fall into one set. Stores are consecutive: such a
-  // store takes half the time. As many rows as there are registers for.
+  // Eight k of each row at a time, since the lines of many rows may map to one cache set. Stores are consecutive, which
+  // takes half the time of scattered ones. As many rows at a time as fit in registers.
   constexpr int64_t kStep = 8;
 #if defined(__aarch64__)
   constexpr int kMostRows = 12;
@@ -140,7 +140,7 @@ void pack(T* dst, const MatrixView<S>& src, int64_t i0, int64_t l0, int64_t used
           for (int64_t i = 0; i < w; ++i)
             dst[l * w + i] = widen<T>(from[l * src.k + i]);
     };
-    // A constant width becomes a few vector moves.
+    // A constant width compiles to a few vector moves.
     if (width == 12)
       rows(std::integral_constant<int64_t, 12>{});
     else if (width == 8)
@@ -160,7 +160,7 @@ void pack(T* dst, const MatrixView<S>& src, int64_t i0, int64_t l0, int64_t used
     return;
   }
   int64_t l = 0;
-  // 4 x 4 blocks transposed in registers, where k is contiguous.
+  // If k is contiguous, transpose 4 x 4 blocks in registers.
   if constexpr (std::is_same_v<T, float>)
     if (src.k == 1) l = pack_transposed(dst, from, src.minor, width, k);
   // A few k at a time, so that each row's cache line is read once.

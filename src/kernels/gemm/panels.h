@@ -1,5 +1,5 @@
-// Panels of packed operands, and the tiles of C between them: what algorithms that pack share. K are the micro-kernels
-// (micro_kernels.h, bf16_dot.h), S is what memory holds, T what is computed in.
+// Functions shared by the algorithms that pack: packing panels, and computing the tiles of C between two panels. K are
+// the micro-kernels (micro_kernels.h, bf16_dot.h), S is the type in memory, T the type of the arithmetic.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace sheaf::kernels {
 
-// k of a panel, padded to what a packed operand keeps together.
+// k of a panel, rounded up to a multiple of kTogether.
 template <class K>
 int64_t held(int64_t k) {
   return round_up(k, K::kTogether);
 }
 
-// A panel in the order of the tiles of K.
+// Packs a panel in the layout that the tiles of K read.
 template <class K, class S>
 void pack_panel(const K& kern, typename K::Packed* dst, const MatrixView<S>& src, int64_t i0, int64_t l0, int64_t used,
                 int64_t width, int64_t k) {
@@ -31,7 +31,7 @@ void pack_panel(const K& kern, typename K::Packed* dst, const MatrixView<S>& src
         std::fill(dst + l * width + used, dst + (l + 1) * width, 0.0f);
       return;
     }
-    // Contiguous k are widened in vectors first, some at a time; bf16 only where there is nothing faster.
+    // If k is contiguous, widen some k at a time with vectors first, then pack; for bf16 only if pack() is not faster.
     if (src.k != 1 || used > kMost || !(kern.pack_transposed || std::is_same_v<S, Float16>))
       return pack(dst, src, i0, l0, used, width, k);
     float wide[kMost * kSome];
@@ -47,12 +47,12 @@ void pack_panel(const K& kern, typename K::Packed* dst, const MatrixView<S>& src
   }
 }
 
-// Packs neighbouring panels of `width`, of which the last may be narrower: dst holds panel after panel, each [k][its
-// width].
+// Packs adjacent panels of `width`; the last may be narrower. dst holds consecutive panels, each [k][width of the
+// panel].
 template <class K, class S, class Width>
 void pack_panels(const K& kern, typename K::Packed* dst, const MatrixView<S>& src, int64_t i0, int64_t l0, int64_t used,
                  int64_t width, int64_t k, Width&& width_of) {
-  // Where the panels' rows are contiguous, a few rows across all panels: each cache line is then read once.
+  // If the rows across panels are contiguous, pack a few rows of all panels at a time, to read each cache line once.
   int64_t part = src.minor == 1 ? 8 : k;
   for (int64_t l = 0; l < k; l += part) {
     if (src.minor == 1)
@@ -76,7 +76,7 @@ void pack_columns(const K& kern, typename K::Packed* dst, const MatrixView<S>& b
   pack_panels(kern, dst, b, j0, l0, columns, kern.columns, k, [&](int64_t used) { return round_up(used, kern.lanes); });
 }
 
-// The tiles of `rows` rows over one panel of B with `columns` columns, all k of a block at once.
+// Computes the tiles of `rows` rows by one panel of B with `columns` columns, over all k of a block.
 template <class T, class K>
 void multiply_panel(const K& kern, const typename K::Packed* a, const typename K::Packed* b, T* c, int64_t ldc,
                     int64_t rows, int64_t columns, int64_t k, bool first, Prefetch& prefetch) {

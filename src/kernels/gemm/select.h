@@ -1,6 +1,6 @@
-// Which algorithm multiplies C[M,N] = A[M,K] B[K,N]. Every algorithm gives the same bits; which is the fastest depends
-// on the shape, the strides and the processor. select.cpp has the table of algorithms and the decision list;
-// --max-autotune times all that work instead, and --emit=plan prints the choice.
+// Chooses the algorithm for C[M,N] = A[M,K] B[K,N]. Every algorithm gives the same bits; which is fastest depends on
+// the shape, the strides and the processor. select.cpp has the table of algorithms and the decision list.
+// --max-autotune times all applicable ones instead; --emit=plan prints the choice.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,22 +13,22 @@
 
 namespace sheaf::kernels {
 
-// What a choice looks at. A product by one column is seen as the transposed one of one row.
+// The facts on which the choice depends. A product by one column is described as the transposed product of one row.
 struct GemmProblem {
   struct Strides {
     int64_t minor, k;  // along the rows of A or columns of B, and along k
   };
   int64_t m, n, k;
   Strides a, b;
-  int64_t element_bytes, sum_bytes;       // of what memory holds, and of what is computed in
-  bool bf16_dot, bf16_tiles;              // by dot-product instructions, or by a matrix unit, which define the result
+  int64_t element_bytes, sum_bytes;       // of elements in memory, and of the accumulator
+  bool bf16_dot, bf16_tiles;              // dot-product instructions, or a matrix unit, define the result bits
   int64_t lanes, tile_rows, small_width;  // of the micro-kernels: elements of a vector, rows and columns of tiles
   const GemmThresholds& limits;
 
   bool narrow() const { return element_bytes < sum_bytes; }
   int64_t vector_bytes() const { return lanes * sum_bytes; }
   bool wide_vectors() const { return vector_bytes() > 16; }
-  bool fills_vectors() const { return n % lanes == 0; }  // rows of B end with a vector
+  bool fills_vectors() const { return n % lanes == 0; }  // rows of B are whole vectors
 };
 
 template <class T, class S>
@@ -70,9 +70,9 @@ enum class GemmAlgorithm : uint8_t {
 
 struct GemmAlgorithmInfo {
   std::string_view name;
-  bool (*works)(const GemmProblem&);  // gives the result without taking much memory, fast or not
-  bool takes_rows;                    // calls a prologue before it reads rows of A
-  bool tells_tiles;                   // calls an epilogue for tiles of C as it completes them
+  bool (*works)(const GemmProblem&);  // applicable: correct, and without much extra memory; not necessarily fast
+  bool takes_rows;                    // supports a prologue: calls it before it reads rows of A
+  bool tells_tiles;                   // supports an epilogue: calls it for completed tiles of C
   bool tells_rows;                    // these tiles are whole rows
 };
 std::span<const GemmAlgorithmInfo> gemm_algorithms();  // by GemmAlgorithm
@@ -84,8 +84,8 @@ struct GemmChoice {
 };
 GemmChoice choose(const GemmProblem& p);
 
-// One block of k and many rows, a B that stays in the second-level cache when packed, and a C that does not. Sizes are
-// those of an element of packed B and of C.
+// True if there is one block of k and there are many rows, packed B fits in L2, and C does not. The sizes are those of
+// an element of packed B and of C.
 bool is_shallow(int64_t m, int64_t n, int64_t k, int64_t packed_bytes, int64_t result_bytes);
 
 }  // namespace sheaf::kernels

@@ -1,6 +1,6 @@
-// Where one GEMM algorithm begins to be faster than another, for each kind of processor. The numbers were found by
-// bench_gemm with --max-autotune, which prints the time of every algorithm: on a Neoverse-V1 and -N1 for vectors of 16
-// bytes, on a Zen 5 for those of 32 and 64. They change speed alone, never a bit.
+// The crossover points between GEMM algorithms, for each kind of processor. Found with bench_gemm and --max-autotune,
+// which prints the time of every algorithm: on a Neoverse-V1 and -N1 for vectors of 16 bytes, on a Zen 5 for those of
+// 32 and 64. They affect only speed, never a bit.
 #pragma once
 #include <cstdint>
 
@@ -9,42 +9,42 @@
 namespace sheaf::kernels {
 
 struct GemmThresholds {
-  // Few rows: at most so many in the algorithms that are for few rows alone.
+  // The most rows of the algorithms that are only for few rows.
   int64_t few_rows = 8;
-  // Rows up to which B streams past the sums instead of being packed:
+  // The most rows for which B is streamed (read once, in place) instead of packed:
   int64_t stream_rows = 32;
-  int64_t stream_rows_narrow = 64;   // of bf16 and f16, which packing would have to widen as well
-  int64_t stream_rows_packing = 16;  // where a tile can pack B on its way: rows of B not a multiple of 8 KiB apart
-  int64_t stream_rows_near = 8;      // where B stays in the second-level cache
-  int64_t near_elements = 1 << 18;   // of such a B, at most
+  int64_t stream_rows_narrow = 64;   // of bf16 and f16, which packing would have to widen too
+  int64_t stream_rows_packing = 16;  // if a tile can pack B while it computes: row stride of B not a multiple of 8 KiB
+  int64_t stream_rows_near = 8;      // if B stays in L2
+  int64_t near_elements = 1 << 18;   // the most elements of such a B
 
-  // Rows of a few-rows product by contiguous columns of B; narrow elements are widened again for each four rows.
+  // The most rows of a few-rows product by contiguous columns of B; narrow elements are widened again every four rows.
   int64_t transposed_rows = 8, transposed_rows_narrow = 4;
 
-  // Columns of B read where they are, A packed.
+  // Columns of B read in place, A packed.
   int64_t unpacked_b_rows_least = 9, unpacked_b_rows_most = 192;
-  // Columns a multiple of so many bytes apart share a set of the first-level cache, which holds four of them.
+  // Columns at strides that are a multiple of this map to one set of L1, which holds four lines.
   int64_t same_set_bytes = 16 << 10;
 
-  // Rows of A read where they are, B packed.
+  // Rows of A read in place, B packed.
   int64_t few_columns = 256;
   int64_t unpacked_a_columns_most = 256;
   int64_t unpacked_a_columns_most_transposed =
-      256;                            // where columns of B are contiguous: packed once, not by each group
+      256;                            // if columns of B are contiguous: B is packed once, not by each group
   int64_t unpacked_a_rows = 96;       // at least
-  int64_t unpacked_a_rows_deep = 48;  // at least, where packing A would take long: for many k
+  int64_t unpacked_a_rows_deep = 48;  // at least, if k is large, so that packing A would be slow
   int64_t deep_k = 256;
 
-  // Packed GEMM: panels of a packed strip of B. The more, the less often A comes from further away; a strip fills at
-  // most one part of so many of the second-level cache.
+  // Packed GEMM: panels of a packed strip of B. The more, the less often A is read from beyond L2; a strip takes at
+  // most 1 / strip_l2_parts of L2.
   int64_t strip_panels_least = 8, strip_panels_most = 8, strip_l2_parts = 4;
 
-  // Columns of a transposed A read where they are: elements of C at most, and bytes of its rows and of A's.
+  // Transposed A read in place (column by column): the most elements of C, and bytes of the rows of C and of A.
   int64_t columns_result_most = INT64_MAX, outer_result_bytes_most = INT64_MAX, outer_a_bytes_most = INT64_MAX;
 
-  // B read where it is, or packed by each thread.
-  int64_t small_elements = 6144;                          // of a B that the first-level cache holds with room to spare
-  int64_t in_place_elements = 16384, in_place_bytes = 0;  // of a B that tiles read where it is: the larger of both
+  // B read in place, or packed by each thread.
+  int64_t small_elements = 6144;                          // of a B that fits in L1 with room to spare
+  int64_t in_place_elements = 16384, in_place_bytes = 0;  // of a B that tiles read in place: the larger of both
 };
 
 inline constexpr GemmThresholds kGemm16{
@@ -56,20 +56,20 @@ inline constexpr GemmThresholds kGemm32{
     .stream_rows_near = 12,
     .unpacked_a_columns_most_transposed = 384,
     .in_place_elements = 0,
-    .in_place_bytes = 192 << 10,  // tiles have so many rows that the second-level cache, too, gives B in time
+    .in_place_bytes = 192 << 10,  // tiles have enough rows that reading B from L2 is fast enough
 };
 inline constexpr GemmThresholds kGemm64{
-    .stream_rows_packing = 13,  // a row less than a tile
+    .stream_rows_packing = 13,  // one row less than a tile
     .stream_rows_near = 12,
     .unpacked_a_columns_most = 384,
     .unpacked_a_columns_most_transposed = 384,
     .strip_panels_least = 2,
     .strip_panels_most = INT64_MAX,
-    .strip_l2_parts = 4,  // another thread may share the core, and has half of its cache
+    .strip_l2_parts = 4,  // another thread may share the core and half of its cache
     .in_place_elements = 0,
     .in_place_bytes = 640 << 10,
 };
-// Where packed operands pay sooner (packs_transposed_early in runtime/target.h).
+// For processors where packing pays earlier (packs_transposed_early in runtime/target.h).
 inline constexpr GemmThresholds kGemm64PacksEarly = [] {
   GemmThresholds limits = kGemm64;
   limits.columns_result_most = 1 << 17;

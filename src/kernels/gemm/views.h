@@ -1,5 +1,5 @@
-// Products of arrays that no two strides express as matrices, read where they are (routines/gemm/views.h): the bits of
-// that definition. Any thread may call this.
+// Implicit GEMM: products of arrays that are no strided matrices, read in place, with the bits of the definition
+// (routines/gemm/views.h). Any thread may call this.
 #pragma once
 #include "routines/gemm/views.h"
 

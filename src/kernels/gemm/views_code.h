@@ -1,8 +1,9 @@
-// One row by columns that are neighbours in memory, for one instruction set: included once per set by views.cpp
+// One row times columns that are adjacent in memory, for one instruction set: included once per set by views.cpp
 // (instruction_sets.h).
 
-// c[j] = the four chains of x by rows that begin at from + rows[l], for j < n >= kLanes. x and rows hold the terms of
-// each chain one after the other, chain i from first[i] on. The last columns are computed twice where n is odd.
+// c[j] = the product of x, in four chains, with the rows that begin at from + rows[l], for j < n; n >= kLanes. x and
+// rows hold the terms of each chain consecutively, chain i from first[i] on. The last vector overlaps the previous one
+// if n is not a multiple of the lanes.
 template <class T>
 void row_of_chains(int64_t n, const T* x, const int64_t* first, const T* from, const int64_t* rows, T* c) {
   using V = Simd<T>;
