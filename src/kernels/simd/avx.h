@@ -1,4 +1,4 @@
-// Simd<T> by the vectors of AVX2 and of AVX-512: see simd.h, which includes it.
+// Simd<T> for AVX2 and AVX-512: see simd.h, which includes this file.
 #pragma once
 #include <immintrin.h>
 
@@ -14,7 +14,7 @@ namespace sheaf::kernels {
 using scalar::BFloat16;
 using scalar::Float16;
 
-// The elements of two vectors of 32, zipped: those of the first halves. The others are 16 further on.
+// Permutation that interleaves the first halves of two vectors of 32 elements; add 16 for the second halves.
 struct alignas(64) ZipOrder {
   uint16_t of[32];
 };
@@ -25,8 +25,8 @@ inline constexpr ZipOrder kZipOrder = [] {
   return order;
 }();
 
-// Tiles by broadcasting elements of a: the same text for every width. A macro, because the functions must be compiled
-// inside the region of each instruction set.
+// Tiles that broadcast elements of a: the same code for every vector width. A macro, because the functions must be
+// compiled inside the region of each instruction set.
 #define SHEAF_BROADCAST_TILES(T)                                                                                  \
   template <int kVectors, class B>                                                                                \
   [[gnu::always_inline]] static void load_row(V(&y)[kVectors], const B* b) {                                      \
@@ -57,7 +57,7 @@ inline constexpr ZipOrder kZipOrder = [] {
     }                                                                                                             \
   }
 
-// By blocks of as many columns as a vector has lanes, transposed in registers.
+// multiply_columns on blocks of kLanes columns, transposed in registers.
 #define SHEAF_TURNED_COLUMNS                                                                                          \
   template <class S>                                                                                                  \
   static constexpr int kColumnDepth = kLanes;                                                                         \
@@ -265,8 +265,8 @@ struct Simd<float> {
             y[e + 12] = _mm512_shuffle_f32x4(eights[e + 4], eights[e + 12], 0xdd);
     }
   }
-  // to[l][i] = from[i * apart + l] for i < width, of which `used` exist (the rest are zeros), and l < k: squares of 16
-  // are transposed in registers.
+  // to[l][i] = from[i * apart + l] for i < width, of which `used` exist (the rest are zeros), and l < k: transposes
+  // squares of 16 in registers.
   static void pack_transposed(float* to, const float* from, int64_t apart, int64_t used, int64_t width, int64_t k) {
     auto first = [](int64_t n) { return static_cast<__mmask16>(n >= kLanes ? 0xffff : (1 << n) - 1); };
     for (int64_t l = 0; l < k; l += kLanes)

@@ -1,9 +1,9 @@
-// Register tiles with AVX-512, 14 rows by two vectors, in assembly: included by avx.h. Compilers reload addresses and
-// spill sums in these loops; of four instructions that a core starts in a cycle, two must multiply. Three kinds of
-// prefetches are spread over the turns of a loop, so that nothing waits for them:
-// - B, eight k ahead, to the first-level cache, where a panel of B does not stay;
-// - C, two lines of a row in each of the first turns;
-// - what `line` says, to the second-level cache, once in two k: once in each k delays everything else.
+// Register tiles for AVX-512, 14 rows by two vectors, in assembly: included by avx.h. Compilers reload addresses and
+// spill accumulators in these loops; two of the four instructions that a core issues per cycle must be multiply-adds.
+// Three kinds of prefetches are spread over the iterations, so that nothing waits for them:
+// - B, eight k ahead, to L1, which cannot hold a panel of B;
+// - C, two lines of a row in each of the first iterations;
+// - the lines of `line`, to L2, once every two k: once every k delays everything else.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace sheaf::kernels::avx512 {
 
 // Registers: zmm0 to zmm27 hold the sums, two for each row, zmm28 and zmm29 a row of b, zmm30 and zmm31 alternately an
 // element of a. In the macros, `t` is the suffix of an instruction (s, d), `size` the bytes of an element, `step` one
-// of the four k of a turn. A kind of operands (PACKED, ROWS) says where a and b lie: _A(size, step, row): an element of
-// a. _B(at, step): a row of b, from its byte `at` on. _SOON(at, step): prefetches the same, eight k further on. _NEXT:
-// after each step. _TURN(size): after each turn. _REST(size): after a step by itself.
-// clang-format off: it wraps these macros anew each time
+// of the four k of an iteration (TURN). A kind of operands (PACKED, ROWS) defines how a and b are addressed. _A(size,
+// step, row): an element of a. _B(at, step): a row of b, from its byte `at` on. _SOON(at, step): prefetches the same,
+// eight k ahead. _NEXT: after each step. _TURN(size): after each iteration. _REST(size): after a remainder step.
+// clang-format off: it wraps these macros differently each time
 #define SHEAF_PACKED_A(size, step, row) #size "*(14*" #step "+" #row ")(%[a])"
 #define SHEAF_PACKED_B(at, step) #at "+128*" #step "(%[b])"
 #define SHEAF_PACKED_SOON(at, step) "prefetcht0 1024+" #at "+128*" #step "(%[b])\n"
@@ -70,7 +70,7 @@ namespace sheaf::kernels::avx512 {
   SHEAF_ROW(t, SHEAF_##kind##_A(size, step, 11), 31, 22, 23)                                                          \
   SHEAF_ROW(t, SHEAF_##kind##_A(size, step, 12), 30, 24, 25)                                                          \
   SHEAF_ROW(t, SHEAF_##kind##_A(size, step, 13), 31, 26, 27) SHEAF_##kind##_NEXT
-// Four k; `c0` and `c1` are further instructions.
+// One iteration of four k; `c0` and `c1` are additional instructions.
 #define SHEAF_TURN(t, size, kind, c0, c1)                                                                             \
   SHEAF_STEP(t, size, kind, 0) "prefetcht1 (%[line])\n"                                                               \
   SHEAF_STEP(t, size, kind, 1) c0                                                                                     \
@@ -89,7 +89,8 @@ namespace sheaf::kernels::avx512 {
 #define SHEAF_STORE_ROW(t, sum0, sum1)                                                                                \
   "vaddp" #t " %%zmm28, %%zmm" #sum0 ", %%zmm" #sum0 "\n"                                                             \
   "vaddp" #t " %%zmm28, %%zmm" #sum1 ", %%zmm" #sum1 "\n" SHEAF_STORE(sum0, sum1)
-// Turns that prefetch C, other turns, the k that are left; and the end: no zero that is stored has a sign.
+// Iterations that prefetch C, other iterations, the remaining k; then stores or adds to C. Stores add to +0, so that -0
+// becomes +0.
 #define SHEAF_TILE(t, size, kind, ...)                                                                                \
   asm volatile(SHEAF_EACH_ROW(SHEAF_ZERO_ROW, t)                                                                      \
       "mov %[first], %[count]\n test %[count], %[count]\n jz 2f\n .p2align 5\n 1:\n"                                  \
@@ -111,8 +112,8 @@ namespace sheaf::kernels::avx512 {
 #define SHEAF_OUTPUTS_ROWS , [a5] "+&r"(a5), [a10] "+&r"(a10)
 // clang-format on
 
-// What the two functions below have in common. They store to c, or add to it, the sum of k outer products of a column
-// of a and a row of b. Every two k prefetch `line`, which advances by `step` and `period - step` alternately. Strides
+// Common part of the two functions below. They store to c, or add to it, the sum of k outer products of a column of a
+// and a row of b. Every two k they prefetch `line`, which advances by `step` and `period - step` alternately. Strides
 // are in elements.
 #define SHEAF_TILE_VARIABLES           \
   constexpr int64_t kSize = sizeof(T); \

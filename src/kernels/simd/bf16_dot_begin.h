@@ -1,5 +1,5 @@
-// Opens the region of code that multiplies bf16 by instructions for it, which is compiled for them; included once per
-// .cpp that has such code. bf16_dot_end.h closes it.
+// Opens a region of code that is compiled for bf16 dot-product instructions; included once per .cpp with such code.
+// bf16_dot_end.h closes it.
 #if defined(__aarch64__)
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("bf16"))), apply_to = function)

@@ -1,4 +1,4 @@
-// A table of kernels for each type that memory may hold where T is computed in: narrow floats are computed in float.
+// A table of kernels for each element type in memory that is computed in T: for float also the narrow floats.
 #pragma once
 #include <type_traits>
 
@@ -24,7 +24,7 @@ struct ByElement<float, Table> {
   const Table<float, Float16>& of(const Float16*) const { return f16; }
 };
 
-// `table` gives that of the type it is called for.
+// Builds the tables: table.operator()<S>() returns the one for S.
 template <class T, template <class, class> class Table, class F>
 constexpr ByElement<T, Table> by_element(F table) {
   if constexpr (std::is_same_v<T, float>)

@@ -1,6 +1,6 @@
 // Loops of narrow.cpp, for one instruction set: included once per set (see instruction_sets.h).
 
-// With pointers that share nothing, so that it is done in vectors.
+// The pointers do not alias, so that the loop is vectorized.
 template <class S, class T>
 void narrow_all(S* __restrict to, const T* __restrict from, int64_t n) {
   for (int64_t i = 0; i < n; ++i)

@@ -1,4 +1,4 @@
-// Simd<T> by the vectors of AArch64: see simd.h, which includes it.
+// Simd<T> for AArch64 (NEON): see simd.h, which includes this file.
 #pragma once
 #include <arm_neon.h>
 
@@ -37,7 +37,7 @@ struct Simd<float> {
   }
   template <int kVectors, class B>
   [[gnu::always_inline]] static void load_row(V (&y)[kVectors], const B* b) {
-    // Bits of bf16 are brought to the upper halves by a permutation, which more units do than shift.
+    // Moves bf16 bits to the upper halves with a permutation: more units execute permutations than shifts.
     if constexpr (std::is_same_v<B, BFloat16> && kVectors % 2 == 0) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; v += 2) {
@@ -59,7 +59,7 @@ struct Simd<float> {
   static V fma(V a, V b, V c) { return vfmaq_f32(c, a, b); }
   static V max(V a, V b) { return vmaxnmq_f32(a, b); }
   static V if_less(V x, V c, V a, V b) { return vbslq_f32(vcltq_f32(x, c), a, b); }
-  // Computed before any others that are to stay here and come later.
+  // Fixes the instruction order: u is computed before all later stays_here.
   static void stays_here(V& u) { asm volatile("" : "+w"(u)); }
   static void stays_here(V& u0, V& u1) { asm volatile("" : "+w"(u0), "+w"(u1)); }
   static V pow2(V shifted) {
@@ -107,7 +107,7 @@ struct Simd<float> {
           acc[i][v] = fma(splat(a[i]), y[v], acc[i][v]);
     }
   }
-  // Rows are loaded one step ahead and multiplications stay in the order written (see neon_tile.h).
+  // Loads rows one step ahead and keeps the multiplications in the order written (see neon_tile.h).
   template <int kRows, int kVectors, class Row, class F>
     requires(kRows % 4 == 0)
   [[gnu::always_inline]] static void multiply_steps(V (&acc)[kRows][kVectors], int64_t steps, const float* a,
@@ -175,8 +175,8 @@ struct Simd<float> {
     constexpr int64_t kSize = sizeof(float);
     taking_row_tile_8x8(k, left, b, ldb * kSize, to, ldc * kSize, add, line, step, period);
   }
-  // The multiplications of a row of b stay together where elements are widened: GCC would widen several rows first, and
-  // run out of registers.
+  // If elements are widened, keeps the multiplications of a row of b together: GCC would widen several rows first, and
+  // spill.
   template <int kRows, int kVectors, class B>
   [[gnu::always_inline]] static void multiply_rows(V (&acc)[kRows][kVectors], const float* a, int64_t lda, const B* b,
                                                    int64_t ldb) {
@@ -201,8 +201,8 @@ struct Simd<float> {
     step(std::integral_constant<int, 2>{});
     step(std::integral_constant<int, 3>{});
   }
-  // Eight narrow elements as they are in memory, and widened: by shifts, since among multiplications a permutation
-  // takes 3.1 cycles for them on a Neoverse-N1, and shifts 2.2.
+  // load_eight loads eight narrow elements; low and high widen them with shifts: in a loop of multiplications on a
+  // Neoverse-N1 a permutation takes 3.1 cycles, shifts take 2.2.
   static uint16x8_t load_eight(const BFloat16* p) { return vld1q_u16(&p->bits); }
   static float16x8_t load_eight(const Float16* p) { return vreinterpretq_f16_u16(vld1q_u16(&p->bits)); }
   static V low(uint16x8_t x) { return vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(x), 16)); }
@@ -210,14 +210,14 @@ struct Simd<float> {
   static V low(float16x8_t x) { return vcvt_f32_f16(vget_low_f16(x)); }
   static V high(float16x8_t x) { return vcvt_high_f32_f16(x); }
 
-  // acc += x[lane] y. GCC would take the lane out first where several follow, one more instruction of the same units.
+  // acc += x[lane] y. If several follow, GCC would extract the lane first: one more instruction for the same units.
   template <int lane>
   static void fma_lane(V& acc, V y, V x) {
     asm volatile("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(acc) : "w"(y), "w"(x), "i"(lane));
   }
 
-  // A row is loaded while the one before it is multiplied, and sums as soon as their registers are free: see
-  // multiply_row_steps. Reads a step of sums past the last one.
+  // Loads a row during the multiplications of the previous one, and sums as soon as their registers are free: see
+  // multiply_row_steps. Reads one step of sums past the last one.
   template <int kRows, class B, class F>
   static int64_t add_narrow_rows(float* sums, int64_t n, const float* x, const B* b, int64_t ldb, F&& each) {
     constexpr int kEights = 4, kStep = kEights * 8;
@@ -241,7 +241,7 @@ struct Simd<float> {
         each(l, j);
         const B* from = l + 1 < kRows        ? b + (l + 1) * ldb + j
                         : j + 2 * kStep <= n ? b + j + kStep
-                                             : b;  // after a row there may be nothing
+                                             : b;  // memory past the last row may not exist
 #pragma GCC unroll 4
         for (int e = 0; e < kEights; ++e)
           soon[e] = load_eight(from + 8 * e);
@@ -264,9 +264,9 @@ struct Simd<float> {
     return j;
   }
 
-  // Rows of b are loaded one k ahead of their use, those of a as soon as their registers are free, and a row's
-  // multiplications stay together: 98 % of the peak, where the orders that GCC chose gave 80 to 92. Multiplications
-  // that wait for a load fill the queue in front of those that could run.
+  // Loads rows of b one k ahead of their use and those of a as soon as their registers are free, and keeps the
+  // multiplications of a row together: 98 % of the peak; GCC's schedules reached 80 to 92 %. Multiplications that wait
+  // for a load would fill the issue queue and block later ones that could run.
   template <int kRows, class F>
   [[gnu::always_inline]] static void multiply_row_steps(V (&acc)[kRows][2], int64_t steps, const float* a, int64_t lda,
                                                         const float* b, int64_t ldb, F&& each) {
@@ -317,7 +317,7 @@ struct Simd<float> {
     y[0] = vcvt_f32_f16(vget_low_f16(both)), y[1] = vcvt_high_f32_f16(both);
   }
   static V splat_quad(const float* x) { return load(x); }
-  static void sum_quads(V v, float* out) { *out = vaddvq_f32(v); }  // adds neighbours first
+  static void sum_quads(V v, float* out) { *out = vaddvq_f32(v); }  // adds adjacent lanes first
   [[gnu::always_inline]] static void transpose_quads(V (&y)[4]) {
     auto pairs = [](V v) { return vreinterpretq_f64_f32(v); };
     auto single = [](float64x2_t v) { return vreinterpretq_f32_f64(v); };
@@ -355,7 +355,7 @@ struct Simd<float> {
     step(std::integral_constant<int, 3>{});
   }
 
-  // Products with a vector of consecutive elements of each of four columns, ldb apart.
+  // Multiplies with a vector of consecutive elements of each of four columns, ldb apart.
   template <int kRows>
   [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const float* b, int64_t ldb, const float* x,
                                                       int64_t ldx) {
@@ -364,7 +364,7 @@ struct Simd<float> {
     multiply_transposed(acc, y, x, ldx);
   }
 
-  // bf16: a table lookup takes an element of each column out of two registers and puts zeros below it.
+  // bf16: a table lookup extracts an element of each column from two registers and sets the low halves to zero.
   template <int kRows>
   [[gnu::always_inline]] static void multiply_columns(V (&acc)[kRows], const BFloat16* b, int64_t ldb, const float* x,
                                                       int64_t ldx) {
@@ -378,7 +378,7 @@ struct Simd<float> {
       float32x4_t y[4];
 #pragma GCC unroll 4
       for (uint32_t e = 0; e < 4; ++e) {
-        uint32_t low = 0xffff | (2 * e) << 16 | (2 * e + 1) << 24;  // 0xff: outside of the table, hence 0
+        uint32_t low = 0xffff | (2 * e) << 16 | (2 * e + 1) << 24;  // 0xff: out of range, gives 0
         const uint32x4_t places = {low, low + 0x08080000, low + 0x10100000, low + 0x18180000};
         y[e] = vreinterpretq_f32_u8(vqtbl2q_u8(four[half], vreinterpretq_u8_u32(places)));
       }

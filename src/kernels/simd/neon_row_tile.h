@@ -1,6 +1,6 @@
-// The register tiles of f32 on AArch64 that read rows of a where they are, 8 rows by 8 columns, in assembly: included
-// by neon.h. neon_tile.h says why, and in which order. The first of several tiles across can copy its rows for the
-// others: four k of each row after the other, and the remaining k one by one.
+// The f32 register tiles for AArch64 that read rows of a in place, 8 rows by 8 columns, in assembly: included by
+// neon.h. neon_tile.h explains the reason and the instruction order. The first of several tiles side by side can copy
+// its rows for the others: four k of each row in turn, and the remaining k one by one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,17 +16,18 @@ namespace sheaf::kernels::neon {
 #define SHEAF_ROWS_4_5(y0, y1, lane) SHEAF_ROW(24, 25, y0, y1, 4, lane) SHEAF_ROW(26, 27, y0, y1, 5, lane)
 #define SHEAF_ROWS_6_7(y0, y1, lane) SHEAF_ROW(28, 29, y0, y1, 6, lane) SHEAF_ROW(30, 31, y0, y1, 7, lane)
 #define SHEAF_LOAD_B(q0, q1) "ldp q" #q0 ", q" #q1 ", [%[b]]\n add %[b], %[b], %[ldb]\n"
-// Four k of two rows of a: from where they are, the same with a copy for others, and from that copy.
+// Four k of two rows of a: READ loads them in place, LEAVE also writes a copy for the other tiles, TAKE loads that
+// copy.
 #define SHEAF_READ(q0, q1, row0, row1, at) "ldr q" #q0 ", [%[r" #row0 "]], #16\n ldr q" #q1 ", [%[r" #row1 "]], #16\n"
 #define SHEAF_LEAVE(q0, q1, row0, row1, at) \
   SHEAF_READ(q0, q1, row0, row1, at) "stp q" #q0 ", q" #q1 ", [%[left], #" #at "]\n"
 #define SHEAF_TAKE(q0, q1, row0, row1, at) "ldp q" #q0 ", q" #q1 ", [%[left], #" #at "]\n"
-// One k. It loads operands of the next ones.
+// One k; loads operands of the next ones.
 #define SHEAF_STEP(y0, y1, x0, x1, x2, x3, lane, next_b, one, two)                 \
   SHEAF_ROWS_0_1(y0, y1, x0, x1, lane) next_b SHEAF_ROWS_2_3(y0, y1, x2, x3, lane) \
   one SHEAF_ROWS_4_5(y0, y1, lane)                                                 \
   two SHEAF_ROWS_6_7(y0, y1, lane)
-// Four k of rows x0 to x3 and the others; n0 to n3 are the next.
+// Four k; x0 to x3 are the registers of the first four rows, n0 to n3 those for the next four k.
 #define SHEAF_FOUR(get, x0, x1, x2, x3, n0, n1, n2, n3, one, two, three)                              \
   SHEAF_STEP(8, 9, x0, x1, x2, x3, 0, SHEAF_LOAD_B(10, 11), get(n0, n1, 0, 1, 0), )                   \
   SHEAF_STEP(10, 11, x0, x1, x2, x3, 1, SHEAF_LOAD_B(8, 9), get(n2, n3, 2, 3, 32), )                  \
@@ -54,8 +55,7 @@ namespace sheaf::kernels::neon {
 #define SHEAF_EACH_SUM(what) \
   what(16, 17) what(18, 19) what(20, 21) what(22, 23) what(24, 25) what(26, 27) what(28, 29) what(30, 31)
 
-// The whole tile. `get` and `get_one` say where a comes from, `next` advances in the copy, `near` prefetches the rows'
-// next lines.
+// The whole tile. `get` and `get_one` load a, `next` advances in the copy, `near` prefetches further lines of the rows.
 // clang-format off: one line for each part of the loop
 #define SHEAF_TILE(begin, get, get_one, next, near)                                                             \
   "movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n movi v20.4s, #0\n movi v21.4s, #0\n" \
@@ -88,8 +88,8 @@ namespace sheaf::kernels::neon {
       "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", \
       "v31"
 
-// Stores to `to`, or adds to it, k products of rows of a, lda apart, and rows of b, ldb apart; strides are in bytes.
-// Every four k but the last prefetch `line`, which advances by `step` and `period - step` alternately.
+// Stores to `to`, or adds to it, the product of rows of a, lda apart, with k rows of b, ldb apart; strides are in
+// bytes. Every four k but the last, it prefetches `line`, which advances by `step` and `period - step` alternately.
 #define SHEAF_PREFETCH(at) "prfm pldl1keep, " at "\n"
 inline void row_tile_8x8(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* to, int64_t ldc,
                          bool add, const std::byte* line, int64_t step, int64_t period) {
@@ -104,8 +104,7 @@ inline void row_tile_8x8(int64_t k, const float* a, int64_t lda, const float* b,
 }
 #undef SHEAF_PREFETCH
 
-// The first of several: copies its rows, 8 k elements. It prefetches into the second-level cache, as lines are read
-// only once.
+// The first of several tiles: copies its rows, 8 k elements. Prefetches to L2, since the lines are read only once.
 #define SHEAF_PREFETCH(at) "prfm pldl2keep, " at "\n"
 #define SHEAF_NEAR                                                                                                   \
   "prfm pldl1keep, [%[r0], #256]\n prfm pldl1keep, [%[r1], #256]\n prfm pldl1keep, [%[r2], #256]\n prfm pldl1keep, " \
@@ -127,7 +126,7 @@ inline void leaving_row_tile_8x8(int64_t k, const float* a, int64_t lda, float* 
 }
 #undef SHEAF_NEAR
 
-// The others.
+// The other tiles: read the copy.
 inline void taking_row_tile_8x8(int64_t k, const float* left, const float* b, int64_t ldb, float* to, int64_t ldc,
                                 bool add, const std::byte* line, int64_t step, int64_t period) {
   int64_t adding = add, fours = k / 4, rest = k % 4;

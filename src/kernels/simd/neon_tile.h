@@ -1,7 +1,7 @@
-// The register tile of f32 on AArch64, 8 rows by 12 columns, in assembly: included by neon.h. A core with four
-// multipliers fetches its instructions in groups, and a group with fewer than four multiplications is a loss: of the
-// orders that compilers choose, some reach 85 % of the peak and some 95. This order spreads all other instructions
-// among the multiplications and reaches 99.
+// The f32 register tile for AArch64, 8 rows by 12 columns, in assembly: included by neon.h. A core with four
+// multipliers fetches instructions in groups, and a group with fewer than four multiplications wastes cycles: the
+// instruction orders of compilers reach 85 to 95 % of the peak. This order spreads all other instructions among the
+// multiplications and reaches 99 %.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace sheaf::kernels::neon {
 
 // Registers: v0 and v1 hold a column of a, v2 to v4 and v5 to v7 alternately a row of b, v8 to v31 the sums, three for
 // each row.
-// clang-format off: it wraps these macros anew each time
+// clang-format off: it wraps these macros differently each time
 #define SHEAF_FMA(sum, y, x, lane) "fmla v" #sum ".4s, v" #y ".4s, v" #x ".s[" #lane "]\n"
 #define SHEAF_LOAD(q, from) "ldr q" #q ", [" from "]\n"
-// A step of k. It loads the operands of the next step; the other arguments are further instructions.
+// One k; loads the operands of the next one. The last five arguments are additional instructions.
 #define SHEAF_STEP(y0, y1, y2, next0, next1, next2, early, middle, late, later, last)                               \
   SHEAF_FMA(8, y0, 0, 0)                                                                                            \
   SHEAF_FMA(11, y0, 0, 1)                                                                                           \
@@ -58,10 +58,10 @@ namespace sheaf::kernels::neon {
 #define SHEAF_ROWS(what)                                                                                               \
   what(8, 9, 10) what(11, 12, 13) what(14, 15, 16) what(17, 18, 19) what(20, 21, 22) what(23, 24, 25) what(26, 27, 28) \
       what(29, 30, 31)
-// No zero has a sign.
+// Stores or adds to C; stores add to +0, so that -0 becomes +0.
 #define SHEAF_FINISH \
   "cbnz %[adding], 5f\n movi v0.4s, #0\n" SHEAF_ROWS(SHEAF_STORE_ROW) "b 6f\n 5:\n" SHEAF_ROWS(SHEAF_ADD_ROW) "6:\n"
-// The remainder after groups of four steps, one by one, so that nothing is read past the end.
+// The remainder after groups of four k, one k at a time, so that nothing is read past the end.
 #define SHEAF_REST(put)                                                                                                \
   "b.gt 1b\n 2:\n adds %[k], %[k], #3\n b.eq 4f\n 3:\n" SHEAF_STEP_ALONE "add %[a], %[a], %[lda]\n" SHEAF_OPERANDS put \
   "subs %[k], %[k], #1\n b.ne 3b\n"                                                                                    \
@@ -78,7 +78,7 @@ namespace sheaf::kernels::neon {
   "v22.4s, #0\n movi v23.4s, #0\n"                                                                                    \
   "movi v24.4s, #0\n movi v25.4s, #0\n movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi " \
   "v30.4s, #0\n movi v31.4s, #0\n"
-// All k of a tile that has begun. For every four k it prefetches two lines and then moves on.
+// The k loop of a tile. Every four k it prefetches two lines, then executes `move_on`.
 #define SHEAF_TILE(one_place, other_place, move_on)                                                       \
   SHEAF_OPERANDS                                                                                          \
   "cmp %[k], #0\n"                                                                                        \
@@ -91,12 +91,12 @@ namespace sheaf::kernels::neon {
 // clang-format on
 
 // Stores to `to`, or adds to it, the sum of `from` (if any) and k outer products of a[l * lda ...] and b[l * ldb ...];
-// strides are in bytes. Every two k prefetch `line`, which advances by `step` and `period - step` alternately, and the
-// line `near` bytes after a.
+// strides are in bytes. Every two k it prefetches `line`, which advances by `step` and `period - step` alternately, and
+// the line `near` bytes after a.
 inline void tile_8x12(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, const float* from, float* to,
                       int64_t ldc, bool add, const std::byte* line, int64_t step, int64_t period, int64_t near) {
   int64_t adding = add;
-  k -= 4;  // what would be left after the next four
+  k -= 4;  // the k that remain after the next four
   asm volatile("cbnz %[from], 8f\n" SHEAF_ZEROS "b 9f\n 8:\n" SHEAF_SUMS("ldp", "%[from]") "9:\n" SHEAF_TILE(
                    "%[line]", "%[line], %[step]", "add %[line], %[line], %[period]")
                : [a] "+&r"(a), [b] "+&r"(b), [k] "+&r"(k), [line] "+&r"(line), [to] "+&r"(to)
@@ -105,7 +105,7 @@ inline void tile_8x12(int64_t k, const float* a, int64_t lda, const float* b, in
                : SHEAF_CLOBBERED);
 }
 
-// The same for packed operands, from zero; prefetches the lines at the given offsets from `line`, one after the other.
+// The same for packed operands, without `from`; prefetches the lines at the offsets `places` from `line`, in order.
 inline void asking_tile_8x12(int64_t k, const float* a, const float* b, float* to, int64_t ldc, bool add,
                              const std::byte* line, const int64_t* places, int64_t near) {
   int64_t adding = add, lda = 8 * sizeof(float), ldb = 12 * sizeof(float), one = *places++, other = *places++;
@@ -119,8 +119,8 @@ inline void asking_tile_8x12(int64_t k, const float* a, const float* b, float* t
 }
 
 #define SHEAF_PUT(y) "str q" #y ", [%[packed]], #16\n"
-// The same for packed a. Also stores each row of b to `packed`, one after the other, and prefetches the row `ahead`
-// bytes further on.
+// The same for packed a. Also packs: stores the rows of b consecutively to `packed`; prefetches b `ahead` bytes further
+// on.
 inline void packing_tile_8x12(int64_t k, const float* a, const float* b, int64_t ldb, float* packed, float* to,
                               int64_t ldc, bool add, int64_t ahead) {
   int64_t adding = add, lda = 8 * sizeof(float);

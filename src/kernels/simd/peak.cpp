@@ -25,12 +25,12 @@ struct Kernels {
 #include "kernels/simd/instruction_sets.h"
 
 constexpr int64_t kRounds = 6'000;
-constexpr int64_t kBytes = 256 << 20;  // of 128 MB a last-level cache of 32 still holds part
+constexpr int64_t kBytes = 256 << 20;  // large: a last-level cache of 32 MB would still hold part of 128 MB
 constexpr int kAttempts = 8;
 
-std::atomic<float> g_sink{0};  // the results must look needed
+std::atomic<float> g_sink{0};  // keeps the compiler from removing the computation
 
-// Seconds until so many threads have done all parts, the least of several attempts.
+// Seconds that `threads` threads take for all parts: the best of several attempts.
 template <class F>
 double seconds(int threads, int64_t parts, F part) {
   const int before = runtime::num_threads();
@@ -60,7 +60,7 @@ double measure_gflops(int threads) {
   using namespace block;
   const Kernels<float>& k = kernels<float>();
   threads = at_most(threads);
-  // Several parts for each thread: some may have a core for themselves and others not.
+  // Several parts for each thread, since some threads may share a core.
   const int64_t parts = 16 * threads;
   return static_cast<double>(2 * k.multiplies * kRounds * parts) /
          seconds(threads, parts, [&](int64_t) { return k.multiply(kRounds); }) * 1e-9;

@@ -1,5 +1,6 @@
-// Peaks for one instruction set, included once per set by peak.cpp (see instruction_sets.h): as many independent
-// multiply-adds and loads as the machine takes. Every loop over accumulators is unrolled: they must stay in registers.
+// Peak measurements for one instruction set, included once per set by peak.cpp (see instruction_sets.h): enough
+// independent multiply-adds and loads to saturate the core. Loops over accumulators are unrolled, so that these stay in
+// registers.
 
 template <class T>
 T first_lane(typename Simd<T>::V v) {
@@ -16,7 +17,7 @@ T multiply_in_registers(int64_t rounds) {
   typename S::V acc[kChains], x = S::splat(T(1) / 3), y = S::splat(T(0.5));
 #pragma GCC unroll 32
   for (int i = 0; i < kChains; ++i)
-    acc[i] = S::splat(T(i));  // different, or one chain would do for all
+    acc[i] = S::splat(T(i));  // different values, or the compiler would merge the chains
   for (int64_t t = 0; t < rounds; ++t)
 #pragma GCC unroll 32
     for (int i = 0; i < kChains; ++i)
@@ -27,7 +28,7 @@ T multiply_in_registers(int64_t rounds) {
   return first_lane<T>(acc[0]);
 }
 
-// The sum of n elements that lie in distant stretches: some cores are faster at one, others follow several at once.
+// The sum of n elements, read as kStreams distant streams: some cores are fastest with one, others with several.
 template <class T, int kStreams>
 T read_all(const T* p, int64_t n) {
   using S = Simd<T>;

@@ -1,5 +1,5 @@
-// Simd<T> for any machine, one element at a time, through libm's fma where the machine has none: see simd.h, which
-// includes it.
+// Simd<T> for any processor, one element at a time; uses libm's fma if the processor has none. See simd.h, which
+// includes this file.
 #pragma once
 #include <bit>
 #include <cstdint>

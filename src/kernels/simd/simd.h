@@ -1,5 +1,5 @@
-// Vectors of floats for the register tiles: Simd<float> and Simd<double> per instruction set, and what a tile does with
-// them. Elements are computed independently, each operation rounded once, so the width of a vector shows in no bit.
+// Vectors of floats for register tiles: Simd<float> and Simd<double> for each instruction set, with the operations of a
+// tile. Elements are computed independently, each operation rounds once, so no bit depends on the vector width.
 //
 // Each Simd<T> has arithmetic, and:
 //   max(a, b): b where a is NaN; b is never NaN.
@@ -14,26 +14,25 @@
 //   in order.
 //   Loads of kLanes narrow floats, widened.
 // For floats, but not the portable one:
-//   load_quads(y, b, ldb): y[i] has elements 4 i to 4 i + 3 of each of kQuads columns, for as many y as make 16 bytes
-//   of a column. splat_quad(x): x[0] to x[3] for each of the columns. sum_quads(v, out): out[r] = (v[0] + v[1]) + (v[2]
+//   load_quads(y, b, ldb): y[i] has elements 4 i to 4 i + 3 of each of kQuads columns, for enough y to hold 16 bytes of
+//   a column. splat_quad(x): x[0] to x[3] for each of the columns. sum_quads(v, out): out[r] = (v[0] + v[1]) + (v[2]
 //   + v[3]) of quad r. transpose_quads(y): element e of quad r of y[c] is element c of that quad of y[e], for four y.
-//   sum_sixteens(acc, out): out[c] = the sum of the sixteen lanes of acc[c], for four c, as routines::sum_of_chains
-//   adds them. transpose(y): of as many vectors as there are lanes.
+//   sum_sixteens(acc, out): out[c] = the sum of the sixteen lanes of acc[c], for four c, in the order of
+//   routines::sum_of_chains. transpose(y): transposes kLanes vectors.
 // Only where an instruction set has them:
-//   load_part(p, n), store_part(p, v, n): the first n elements, fewer than a vector has; loading gives zeros for
-//   others.
-// Only where it is faster than what the micro-kernels do without:
+//   load_part(p, n), store_part(p, v, n): the first n elements, n < kLanes; loading sets the others to zero.
+// Only where it is faster than the generic code of the micro-kernels:
 //   multiply_steps(acc, steps, a, lda, row, each): acc[i][v] += a[l * lda + i] row(v) for `steps` l, in order; calls
 //   row(0), row(1) … for every l and each() before every two.
 //   multiply_row_steps(acc, steps, a, lda, b, ldb, each): `steps` times multiply_rows; calls each() before every one.
 //   tile(k, a, lda, b, ldb, from, to, ldc, add, line, step, period, near): the largest tile in assembly. Stores `from`
-//   (if any) and a sum of k outer products to rows ldc apart, or adds to them; prefetches as Prefetch says.
+//   (if any) and a sum of k outer products to rows ldc apart, or adds to them; prefetches like Prefetch.
 //   packing_tile(k, a, b, ldb, packed, to, ldc, add, ahead): the same for a packed a; packs b.
 //   row_tile(k, a, lda, b, ldb, to, ldc, add, line, step, period): the same for rows of a that are contiguous, lda
 //   apart. leaving_row_tile also copies these rows, and taking_row_tile reads that copy. pack_transposed(to, from,
 //   apart, used, width, k): to[l][i] = from[i * apart + l] for l < k and i < width, of which `used` exist; the rest are
 //   zeros. add_narrow_rows<kRows>(sums, n, x, b, ldb, each): sums[j] += x[l] b[l * ldb + j] for kRows l, in order.
-//   Returns how many j it did; calls each(l, j) before every step.
+//   Returns the number of j that it processed; calls each(l, j) before every step.
 #pragma once
 #if defined(__aarch64__)
 #include "kernels/simd/neon.h"

@@ -1,6 +1,6 @@
-// The tile registers of the matrix unit of x86-64 (AMX), as all kernels of this program divide them: four tiles of
-// sums, 16 rows of 64 bytes; two of a left operand, 16 rows of at most 64 bytes; two of a right operand, whose rows
-// hold four bytes of each of 16 columns.
+// The configuration of the AMX tile registers that all kernels of this program share: four tiles of sums, 16 rows of 64
+// bytes; two of a left operand, 16 rows of at most 64 bytes; two of a right operand, whose rows hold four bytes of each
+// of 16 columns. The configuration is per thread.
 #pragma once
 #include <immintrin.h>
 
@@ -16,8 +16,8 @@ struct alignas(64) TileConfig {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 0, 0};
 };
 
-// By the rows of a right operand. Constants: compilers believe that the instruction reads but eight bytes, and would
-// drop what is written to the others.
+// Indexed by the rows of a right operand. Constants, because compilers assume that the instruction reads only eight
+// bytes, and would remove stores to the others.
 inline constexpr std::array<TileConfig, 17> kTileConfigs = [] {
   std::array<TileConfig, 17> out;
   for (uint8_t rows = 1; rows <= 16; ++rows) {
@@ -27,7 +27,7 @@ inline constexpr std::array<TileConfig, 17> kTileConfigs = [] {
   return out;
 }();
 
-inline thread_local int64_t t_tile_depth = 0;  // as the thread has them; 0: not at all
+inline thread_local int64_t t_tile_depth = 0;  // the depth that this thread has configured; 0: none
 
 // `depth`: bytes of a row of the left operand, a multiple of four.
 __attribute__((target("amx-tile"))) inline void configure_tiles(int64_t depth) {

@@ -1,6 +1,6 @@
-// A builder (see scalar/math/scalar.h) whose values are 16 bytes of floats, or as many elements of another type: the
-// expansions of the elementary functions computed several elements at a time, with the bits of the scalar form. Spelt
-// as vectors because GCC's vectoriser gives up on loops over the expansions.
+// A builder (see scalar/math/scalar.h) whose values are vectors of 16 bytes of floats, or of equally many elements of
+// another type: computes the expansions of the elementary functions several elements at a time, with the bits of the
+// scalar form. Uses explicit vectors because GCC does not vectorize loops over the expansions.
 #pragma once
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -51,7 +51,7 @@ struct VectorBuilder {
   template <class V>
   using UnsignedVec = typename VecOf<std::conditional_t<sizeof(Element<V>) == 4, uint32_t, uint64_t>, kLanes>::type;
 
-  // One lane at a time, for what has no vector form here.
+  // One lane at a time, for operations without a vector form here.
   template <class R, class V, class Fn, class... Vs>
   static R by_lane(Fn f, V a, Vs... more) {
     R r;
