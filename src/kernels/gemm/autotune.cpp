@@ -17,9 +17,9 @@ namespace {
 
 constexpr double kRoundsMs = 40;  // for all algorithms together
 constexpr int kLeastRounds = 3, kMostRounds = 40;
-constexpr double kClearly = 0.98;          // of the default's time: less is no gain that would be seen again
-constexpr int64_t kStaysCached = 1 << 20;  // bytes that the step before leaves in a cache near the core
-constexpr int64_t kForgotten = 64 << 20;   // bytes that push everything else out
+constexpr double kClearly = 0.98;          // of the default's time: a smaller gain would not be reproducible
+constexpr int64_t kStaysCached = 1 << 20;  // bytes that the previous step leaves in the core's caches
+constexpr int64_t kForgotten = 64 << 20;   // bytes that evict everything else from the caches
 
 struct Hash {
   size_t operator()(const GemmKey& w) const {
@@ -29,7 +29,7 @@ struct Hash {
 };
 
 std::atomic<bool> enabled{false};
-Mutex measuring;  // one piece of work at a time, or they would disturb each other
+Mutex measuring;  // one product at a time: concurrent measurements would disturb each other
 SharedMutex mu;
 std::unordered_map<GemmKey, size_t, Hash> chosen GUARDED_BY(mu);
 std::unordered_map<std::string, TunedWork> known GUARDED_BY(mu);  // from earlier runs, by the name of the work
@@ -42,7 +42,7 @@ std::string text_of(const GemmKey& w) {
                      w.b_minor);
 }
 
-// A line: the name of the work, the chosen algorithm, then each algorithm with its milliseconds; between them tabs.
+// A result line: the name of the work, the chosen algorithm, then each algorithm with its milliseconds; tab-separated.
 std::string line_of(const TunedWork& t) {
   std::string out = t.work + "\t" + t.timings[t.chosen].algorithm;
   for (const auto& timing : t.timings)
@@ -50,7 +50,7 @@ std::string line_of(const TunedWork& t) {
   return out;
 }
 
-// Nothing where a line is no such line: it may have been cut off.
+// Parses a result line; nullopt if it is malformed, as it may have been truncated.
 std::optional<TunedWork> from_line(std::string_view line) {
   std::vector<std::string_view> parts;
   for (size_t at = 0, tab; at <= line.size(); at = tab + 1) {
@@ -84,8 +84,8 @@ double median(std::vector<double> x) {
   return *middle;
 }
 
-// Runs algorithms alternately and gives the median of each. What is larger than the caches near the core comes from
-// memory, as it does in a program.
+// Times algorithms in alternation; returns the median of each. Evicts operands larger than the core's caches before
+// each run, since in a program they come from memory.
 class Stopwatch {
  public:
   Stopwatch(const GemmKey& w, runtime::function_ref<void(size_t)> run)
@@ -188,7 +188,7 @@ size_t fastest_algorithm(const GemmKey& work, std::span<const std::string_view> 
     ReaderLock lock(mu);
     if (auto at = known.find(text_of(work)); at != known.end()) found = at->second;
   }
-  // Another build may have other algorithms.
+  // The stored result may be from a build with other algorithms.
   auto same = [&] { return std::ranges::equal(found.timings, algorithms, {}, &TunedWork::Timing::algorithm); };
   if (!same()) found = measure(work, algorithms, run);
   WriterLock lock(mu);

@@ -1,6 +1,7 @@
-// Rows of B are contiguous: a thread walks down its part of the columns past sums in the first-level cache. Where it
-// has whole rows it reads memory in order, one stream, which hardware prefetching follows best. Of a strip it takes
-// several rows at a time and prefetches the next ones: hardware prefetching stops at the end of each row.
+// Few rows, with contiguous rows of B: a thread walks down its strip of columns and accumulates to sums in L1. If the
+// strip is whole rows, it reads memory sequentially in one stream, which the hardware prefetcher follows best. In a
+// narrower strip it reads several rows at a time and prefetches the next ones: the hardware prefetcher stops at the end
+// of each row.
 #include "kernels/gemm/few_rows.h"
 
 #include <array>
@@ -13,16 +14,16 @@
 namespace sheaf::kernels {
 namespace {
 
-constexpr int kStreamDepth = 8, kTileDepth = 32;  // rows of B at a time: where they are, and copied
-constexpr int kRounds = 2;                        // of the chains of one row at a time
+constexpr int kStreamDepth = 8, kTileDepth = 32;  // rows of B at a time: read in place, and copied
+constexpr int kRounds = 2;                        // k of each chain of one row at a time
 constexpr int kStreamSums = 16;                   // vectors of sums in registers
-constexpr int64_t kSumElements = 4096;            // of all rows of a strip: stay in the first-level cache
+constexpr int64_t kSumElements = 4096;            // of all rows of a strip: stay in L1
 constexpr int64_t kMinStrip = 384, kMaxStrip = 2048;
 constexpr int64_t kWay =
-    16 << 10;  // bytes that the first-level cache holds four times: others so far apart share its sets
-constexpr int64_t kFewRows = 4;  // whose sums are rows, not tiles
+    16 << 10;  // bytes of one way of L1, which has four ways: addresses at a multiple of this distance share a set
+constexpr int64_t kFewRows = 4;  // the most rows whose sums are stored as rows, not tiles
 
-// Elements from here to the line of the same row that is prefetched.
+// The prefetch distance within a row, in elements.
 template <class S>
 constexpr int64_t kSoon = 3 * 64 / sizeof(S);
 
@@ -41,8 +42,8 @@ template <class T, class S>
 struct Streams {
   void (*copy_row)(int64_t n, const S* b, const S* next, T* to);
   RowStream<T, S>
-      rounds;  // kTurns of all chains of one row of A by whole rows of B, where that is faster than the next ones
-  InOrder<T, S> in_order, crowded;              // the second where rows of a chain are a multiple of kWay apart
+      rounds;  // kRounds k of all chains of one row of A by whole rows of B, if that is faster than the next ones
+  InOrder<T, S> in_order, crowded;              // crowded: if the rows of a chain are a multiple of kWay apart
   std::array<RowStream<T, S>, 3> deep, single;  // kStreamDepth and one k at a time; for 1, 2 and 4 rows of A
   std::array<TileStream<T, S>, 5> tiles;        // for 1, 2, 4, middle_rows and tile_rows
   TileStream<T, S> copying_tiles;               // for tile_rows
@@ -65,9 +66,9 @@ void row_groups(int64_t m, auto&& f) {
       f(i, form);
 }
 
-// Walks down the strips of B. For each block of the definition: begin_block(), then rows(l, depth, next) for each
-// max_depth k or fewer, where `next` is what comes after them, then end_block(first). `Strip` is made with the first
-// column and the number of columns.
+// Walks down the strips of B. For each block of k of the definition calls begin_block(), then rows(l, depth, next) for
+// each max_depth k or fewer, where `next` points to the rows after these, then end_block(first). make_strip(first
+// column, columns) makes a Strip.
 template <class Strip, class S>
 void walk_strips(const MatrixView<S>& b, int64_t m, int64_t n, int64_t k, int64_t width, auto&& make_strip) {
   const int64_t length = routines::contract_block(k);
@@ -82,7 +83,7 @@ void walk_strips(const MatrixView<S>& b, int64_t m, int64_t n, int64_t k, int64_
             int64_t last = std::min(k, block + length);
             for (int64_t l = block; l < last; l += strip.max_depth) {
               int64_t depth = std::min(strip.max_depth, last - l);
-              // After the last rows of a strip come the first of the next.
+              // After the last rows of a strip come the first rows of the next strip.
               const S* next = l + 2 * strip.max_depth <= k ? b.at(j, l + strip.max_depth)
                               : index + 1 < end            ? b.at(j + width, 0)
                                                            : b.at(j, l);
@@ -95,7 +96,7 @@ void walk_strips(const MatrixView<S>& b, int64_t m, int64_t n, int64_t k, int64_
       std::max<int64_t>(1, kTaskFlops / (2 * m * width * k + 1)));
 }
 
-// Up to four rows. One row has sums for each chain of a block.
+// Products of up to four rows. A single row has separate sums for each chain of a block.
 template <class T, class S>
 class FewRows {
  public:
@@ -109,18 +110,18 @@ class FewRows {
   }
 
  private:
-  static constexpr int64_t kNear = 1 << 16;  // elements of B that the second-level cache holds
+  static constexpr int64_t kNear = 1 << 16;  // elements of a B that stays in L2
   static constexpr int64_t kMostSums = 16384,
-                           kMostInOrder = 65536;  // in whole rows; the second where two rows of B at a time share them
+                           kMostInOrder = 65536;  // of whole rows; the second if two rows of B at a time share the sums
   static constexpr int64_t kNearSums =
-      8192 / sizeof(T);  // of each chain, where all are loaded and stored at once: they stay in the first-level cache
+      8192 / sizeof(T);  // of each chain, if all chains are loaded and stored at once: they stay in L1
 
   void part(int64_t j, int64_t columns, int64_t begin, int64_t end, T* to, int64_t width, bool another) {
     bool in_order = m_ == 1 && sums_.whole_rows() && n_ * k_ > kNear;
     int64_t stride = chains_, l = begin;
     const InOrder<T, S>& whole_rows = stride * b_.k * int64_t(sizeof(S)) % kWay == 0 ? kern_.crowded : kern_.in_order;
     int64_t deep = in_order ? whole_rows.depth : kStreamDepth;
-    // After the last rows come the first of the next task.
+    // After the last rows come the first rows of the next task.
     auto [next_column, next_k] = sums_.next(j, begin);
     const S* after = another && next_k + deep * stride <= k_ ? b_.at(next_column, next_k) : nullptr;
     auto rows = [&](const std::array<RowStream<T, S>, 3>& kernels, int64_t first, const S* next) {
@@ -161,12 +162,12 @@ class FewRows {
                                  : BlockSums<T>(m_, n_, k_, m_, kMostSums);
 };
 
-// More rows: sums are tiles, group of rows by group of rows. The first group reads B where it is and copies it, in T
-// and to the first-level cache, for the others: rows of B a multiple of 4 KiB apart evict each other there.
+// Products of more rows: sums are tiles, one group of rows after the other. The first group reads B in place and copies
+// it, as T and to L1, for the others: in L1, rows of B at a stride of a multiple of 4 KiB would evict each other.
 template <class T, class S>
 struct TileStrip {
   const Kernels<T>& kern;
-  const T* x;  // for each group of rows [k][its height]
+  const T* x;  // for each group of rows: [k][height of the group]
   const MatrixView<S>& b;
   T* c;
   int64_t m, n, k, j, columns;
@@ -182,7 +183,7 @@ struct TileStrip {
   static int64_t height(const Kernels<T>& kern, int64_t rows) {
     return rows > kern.middle_rows ? kern.tile_rows : rows > 4 ? kern.middle_rows : rows > 2 ? 4 : rows;
   }
-  // f(row, rows that exist, height)
+  // Calls f(row, existing rows, height) for each group.
   static void groups(const Kernels<T>& kern, int64_t m, auto&& f) {
     for (int64_t i = 0; i < m; i += kern.tile_rows) {
       int64_t rows = std::min(kern.tile_rows, m - i);

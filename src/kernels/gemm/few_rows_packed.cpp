@@ -1,4 +1,4 @@
-// B in any order: panels pass through the first-level cache.
+// Few rows, B with any strides: packs one panel of B at a time, which stays in L1.
 #include <algorithm>
 
 #include "kernels/gemm/few_rows.h"

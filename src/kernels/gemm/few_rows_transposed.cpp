@@ -1,6 +1,6 @@
-// Columns of B are contiguous (weights kept as [N, K]). The chains of one row are neighbours in memory, so columns are
-// read as they are. Up to eight rows of floats are lanes of vectors. For others blocks of columns are transposed in
-// registers as they are read, so that a vector holds elements of several chains over k.
+// Few rows, with contiguous columns of B (weights stored as [N, K]). For one row the chains are adjacent in memory, so
+// columns are loaded directly. Up to eight rows of floats are the lanes of vectors. Otherwise blocks of columns are
+// transposed in registers after loading, so that a vector holds one k of several columns.
 #include <array>
 #include <cstring>
 #include <numeric>
@@ -15,14 +15,14 @@ namespace sheaf::kernels {
 namespace {
 
 constexpr int64_t kFarBytes = 4096;
-constexpr int64_t kMaxColumns = 16, kMaxRows = 8, kRows = 4;  // at a time; the last where columns are transposed
+constexpr int64_t kMaxColumns = 16, kMaxRows = 8, kRows = 4;  // at a time; kRows if columns are transposed
 constexpr int64_t kNearBytes = 256 << 10;
 constexpr int kFewColumns = 4;
 
 enum class Order {
   Apart,    // prefetches the same k of the columns at `next`
-  InOrder,  // prefetches what comes next in memory, which is faster where that is the next columns and the caches hold
-            // them until then
+  InOrder,  // prefetches the next lines in memory order: faster if these are the next columns and the caches hold them
+            // until they are used
 };
 template <class S>
 using Block = void (*)(const float* x, int64_t ldx, const S* b, int64_t ldb, int64_t depth, const S* next,
@@ -56,7 +56,7 @@ using FewRows = void (*)(const float* x, const float* b, int64_t ldb, int64_t k,
 template <class T>
 struct Kernels {
   int64_t lanes, columns;
-  std::array<FewRows, 2> few_rows;  // by their number of vectors, less one; null where there are none
+  std::array<FewRows, 2> few_rows;  // by the number of vectors minus 1; null if there are none
   Blocks<float> same;
   Blocks<BFloat16> bf16;
   Blocks<Float16> f16;
@@ -68,7 +68,7 @@ struct Kernels {
 #define SHEAF_KERNELS "kernels/gemm/few_rows_transposed_code.h"
 #include "kernels/simd/instruction_sets.h"
 
-// x, each block padded with zeros to whole lines of S.
+// x with each block padded with zeros to whole lines of S.
 template <class S>
 const float* filled_row(const MatrixView<float>& x, int64_t k) {
   int64_t block = routines::contract_block(k), filled = round_up(block, 64 / sizeof(S)), blocks = pieces(k, block);
@@ -88,7 +88,7 @@ void one_row(const MatrixView<float>& row, const MatrixView<S>& b, float* c, int
   for_streams(n, kernel.columns, k * int64_t(sizeof(S)), kRowTaskFlops / (2 * k + 1), [&] {
     return [&, rest = Rest<S>()](int64_t first, int64_t apart) mutable {
       float out[kMaxColumns];
-      kernel.multiply(x, b.at(first, 0), apart * b.minor, k, rest, out);  // with 0 the same column in all places
+      kernel.multiply(x, b.at(first, 0), apart * b.minor, k, rest, out);  // apart == 0: the same column each time
       c[first] = out[0];
       for (int64_t r = 1; r < kernel.columns && apart > 0; ++r)
         c[first + r * apart] = out[r];
@@ -104,7 +104,7 @@ void few_rows(FewRows multiply, const MatrixView<float>& a, const MatrixView<flo
   for_streams(n, kFewColumns, k * int64_t(sizeof(float)), kTaskFlops / (2 * m * k + 1), [&] {
     return [&](int64_t first, int64_t apart) {
       float out[kFewColumns * kMaxRows];
-      multiply(x, b.at(first, 0), apart * b.minor, k, out);  // with 0 the same column in all places
+      multiply(x, b.at(first, 0), apart * b.minor, k, out);  // apart == 0: the same column each time
       for (int64_t r = 0; r < (apart > 0 ? kFewColumns : 1); ++r)
         for (int64_t i = 0; i < m; ++i)
           c[i * n + first + r * apart] = out[r * height + i];
@@ -112,8 +112,8 @@ void few_rows(FewRows multiply, const MatrixView<float>& a, const MatrixView<flo
   });
 }
 
-// f(first column, column from which results are new) for as many columns at a time, on all threads; the last ones
-// overlap those before them.
+// Calls f(first column, first new column) for groups of `columns` columns, on all threads; the last group overlaps the
+// previous one.
 void for_columns(int64_t m, int64_t n, int64_t k, int64_t columns, auto&& f) {
   runtime::parallel_for(
       pieces(n, columns),
@@ -124,12 +124,12 @@ void for_columns(int64_t m, int64_t n, int64_t k, int64_t columns, auto&& f) {
       std::max<int64_t>(1, kTaskFlops / (2 * m * columns * k + 1)));
 }
 
-// A lane has a column.
+// Vectorizes over columns: one column per lane.
 template <class S>
 void by_columns(const MatrixView<float>& x, const MatrixView<S>& b, float* c, int64_t m, int64_t n, int64_t k) {
   const Kernels<float>& kern = kernels<float>();
   const int64_t columns = kern.columns, block = routines::contract_block(k);
-  // What is prefetched must not be so far ahead that the first-level cache evicts it again.
+  // The prefetch distance must not be so large that L1 evicts the lines before their use.
   const bool near = k * sizeof(S) <= kFarBytes, in_order = near && b.minor == k;
   const Forms<S>& blocks = in_order ? kern.of(b.data).in_order : kern.of(b.data).apart;
   for_columns(m, n, k, columns, [&](int64_t from, int64_t j) {

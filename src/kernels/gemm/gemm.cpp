@@ -1,5 +1,5 @@
-// Runs products: one by the chosen algorithm, long sums part by part, batches, results that are rounded to narrow
-// floats.
+// The driver of products: runs one product with the chosen algorithm, long sums in parts, batches, and results that are
+// rounded to narrow floats.
 #include "kernels/gemm/gemm.h"
 
 #include <algorithm>
@@ -24,9 +24,9 @@ namespace {
 using routines::Arithmetic;
 using routines::GemmArgs;
 
-constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product ends before a choice is looked up
+constexpr int64_t kTunedFlops = 1 << 14;  // a smaller product takes less time than the lookup of a choice
 
-// One product. S is what memory holds, T what is computed in.
+// One product. S is the type in memory, T the type of the arithmetic.
 template <class T, class S>
 class Gemm {
  public:
@@ -39,7 +39,7 @@ class Gemm {
     }
   }
 
-  // `alone`: no other product runs at the same time, so that it can be timed. `usual` is what choice() says.
+  // `alone`: no other product runs at the same time, so this one can be timed. `usual`: the result of choice().
   void run(bool alone, GemmAlgorithm usual) {
     const bool tunes = alone && tuning() && m_ * n_ * k_ >= kTunedFlops;
     if (fusion_.prologue && (tunes || !takes_rows(usual))) {
@@ -55,7 +55,7 @@ class Gemm {
 
   GemmChoice choice() const { return choose(problem()); }
 
-  // Whether the tiles that it tells of are whole rows.
+  // True if the tiles for which it calls the epilogue are whole rows.
   bool tells_rows() const {
     const GemmAlgorithm a = choice().algorithm;
     return tells_tiles(a) && (info(a).tells_rows || ((a == GemmAlgorithm::Bf16Dot || a == GemmAlgorithm::Amx) &&
@@ -79,14 +79,14 @@ class Gemm {
     auto add = [&](size_t i) { names[count] = all[i].name, algorithms[count++] = static_cast<GemmAlgorithm>(i); };
     const GemmProblem p = problem();
     add(static_cast<size_t>(usual));
-    // With instructions for bf16 the result has another definition: no other algorithm has its bits.
+    // With bf16 instructions the result has another definition, whose bits no other algorithm gives.
     for (size_t i = 0; i < all.size() && !p.bf16_dot && !p.bf16_tiles; ++i)
       if (i != static_cast<size_t>(usual) && all[i].works(p)) add(i);
     const GemmKey work{kDType, m_, n_, k_, a_.minor, a_.k, b_.minor, b_.k};
     return algorithms[fastest_algorithm(work, {names.data(), count}, [&](size_t i) { run(algorithms[i], {}); })];
   }
 
-  // Of one row or column there are no parts.
+  // Products of one row or column do not support fusion.
   bool takes_rows(GemmAlgorithm a) const { return rows_ > 1 && columns_ > 1 && info(a).takes_rows; }
   bool tells_tiles(GemmAlgorithm a) const { return rows_ > 1 && columns_ > 1 && info(a).tells_tiles; }
 
@@ -132,18 +132,18 @@ class Gemm {
   MatrixView<S> a_, b_;
   T* c_;
   int64_t m_, n_, k_;
-  int64_t rows_, columns_;  // of C, before m and n change places
+  int64_t rows_, columns_;  // of C, before m and n are swapped
   Fusion fusion_;
   Arithmetic arithmetic_;
 };
 
-// `usual` is the algorithm of a sum that is not long.
+// Runs one product, in parts if the sum is long. `usual`: the algorithm for a sum that is not long.
 template <class T, class S>
 void multiply(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k,
               Arithmetic arithmetic, bool alone, GemmAlgorithm usual, const Fusion& fusion) {
   if (k <= routines::kContractPart) return Gemm<T, S>(a, b, c, m, n, k, arithmetic, fusion).run(alone, usual);
   const MatrixView<S> whole = with_rows(a, fusion, 0, m, true);
-  // Two rows at least, unless there is but one: a row alone is summed in another order.
+  // At least two rows, unless the product has only one: a single row is summed in another order.
   int64_t strips = std::max<int64_t>(1, std::min(m / 2, pieces(m * n, kPackedElements)));
   for (int64_t s = 0; s < strips; ++s) {
     int64_t first = m * s / strips, last = m * (s + 1) / strips;
@@ -157,7 +157,7 @@ void multiply(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, i
   }
 }
 
-// Calls one(p, alone) for each matrix of the batch: several small ones at a time, or each by all threads.
+// Calls one(p, alone) for each matrix of the batch: several small ones concurrently, or each with all threads.
 template <class F>
 void for_batch(const GemmArgs<>& g, F&& one) {
   int64_t flops = 2 * g.m * g.n * g.k + 1;
@@ -178,7 +178,7 @@ void for_batch(const GemmArgs<>& g, F&& one) {
 template <class S>
 using SumOf = std::conditional_t<std::is_same_v<S, double>, double, float>;
 
-// Of one pair of matrices, before there is memory; of a long sum its first part.
+// A Gemm without memory, to query its choice in advance: for one pair of matrices; for a long sum, its first part.
 template <class S>
 Gemm<SumOf<S>, S> without_memory(const GemmArgs<>& g, Arithmetic arithmetic) {
   return {{nullptr, g.a.row, g.a.column},
@@ -235,7 +235,7 @@ void contract_floats(const routines::RoutineCall& call, const GemmArgs<>& g, con
   });
 }
 
-// Calls f(std::type_identity<S>{}) with the type of floats, and says whether dtype is one.
+// Calls f(std::type_identity<S>{}) with the C++ type if dtype is a float; returns whether it is one.
 template <class F>
 bool visit_float(DType dtype, F&& f) {
   switch (dtype) {
@@ -263,7 +263,8 @@ class FusedGemm final : public runtime::FusedProduct {
   Arithmetic arithmetic_;
 };
 
-// No plan for a processor asks for rows that are further apart: they are checked here, and copied where they belong.
+// A leading dimension larger than n. No plan for a processor uses it, so this is simple and slow: computes contiguous
+// rows, then copies them.
 void contract_in_lines(const routines::RoutineCall& call, GemmArgs<> g) {
   const int64_t rows = g.batch * g.m, bytes = g.n * size_bytes(g.result), line_bytes = g.line * size_bytes(g.result);
   g.line = 0;

@@ -1,14 +1,14 @@
-// GEMM of bf16 by a matrix unit. C is cut into strips of columns by groups of rows; a task computes one such piece:
+// bf16 GEMM on a matrix unit. C is divided into strips of columns by groups of rows; a task computes one such block:
 //
-//   for each chunk of k            the strip of B is packed, and stays in the second-level cache
-//     for each panel of rows       its k are packed
+//   for each chunk of k            pack the strip of B, which stays in L2
+//     for each panel of rows       pack its k
 //       for some panels of columns
-//         for each block of k      the panel of A stays in the first-level cache while those of B pass
+//         for each block of k      the panel of A stays in L1 during the loop over panels of B
 //           for each panel         the micro-kernel adds to four tiles of sums
-//         after the last chunk     the sums are written to C, row by row, rounded to its dtype
+//         after the last chunk     write the sums to C, row by row, rounded to its dtype
 //
-// The sums lie tile after tile, so that the micro-kernel never meets the stride of C: rows a multiple of 4 KiB apart
-// share one set of the first-level cache.
+// The sums are stored tile after tile, so that the micro-kernel does not depend on the stride of C: rows at a stride of
+// a multiple of 4 KiB would share one set of L1.
 #include <algorithm>
 #include <tuple>
 
@@ -21,11 +21,11 @@
 namespace sheaf::kernels {
 namespace {
 
-// Found by bench_gemm on an Emerald Rapids (48 KiB and 2 MiB of first- and second-level cache).
+// Found with bench_gemm on an Emerald Rapids (48 KiB of L1, 2 MiB of L2).
 constexpr int64_t kChunk = 1024;  // k of a packed strip of B, at most
 constexpr int64_t kBlock =
     256;  // k of a panel of A, at most, so that it stays in the first-level cache with those of B
-constexpr int64_t kWritten = 8;  // panels whose sums are written together: the second-level cache holds them
+constexpr int64_t kWritten = 8;  // panels whose sums are written together: they stay in L2
 
 template <class Out>
 class AmxGemm {
@@ -61,7 +61,7 @@ class AmxGemm {
     return {panels * part / parts, panels * (part + 1) / parts};
   }
 
-  // In estimated cycles for each k (bench_gemm).
+  // Chooses the task grid by estimated cycles per k (bench_gemm).
   void choose_grid() {
     constexpr double kTile = 3, kPackA = 2, kPackB = 2.5, kWrite = 400;  // of a panel; of the sums of two panels
     const int64_t most = std::max<int64_t>(1, runtime::host_target().l2_bytes / 2 / (chunk_ * kAmxPanel * 2));
@@ -70,7 +70,7 @@ class AmxGemm {
     strips_ = grid.strips, groups_ = grid.groups;
   }
 
-  // Rows of panels `rows` by panels of columns `columns`.
+  // Computes the block of C with the row panels `rows` and the column panels `columns`.
   void piece(Panels rows, Panels columns) {
     const int64_t panels = columns.count();
     const bool chunks = chunk_ < k_;
@@ -112,8 +112,8 @@ class AmxGemm {
 
   int64_t column_of(int64_t panel) const { return std::min(n_, panel * kAmxPanel); }
 
-  // Where rows of B are contiguous, some k across all panels: each line is then read once. What follows in memory is
-  // prefetched in its order, as a panel is read across it.
+  // If rows of B are contiguous, packs a few k of all panels at a time, so that each line is read once. Prefetches the
+  // following lines in memory order, since packing a panel reads across that order.
   void pack_strip(BFloat16* to, Panels columns, int64_t from, int64_t depth) const {
     const bool by_rows = b_.minor == 1;
     const int64_t part = by_rows ? kAmxDepth : depth, first = column_of(columns.begin),

@@ -1,6 +1,6 @@
-// A sum has four chains, of which each takes every fourth two k (routines/gemm/args.h). Where columns are contiguous,
-// chains are the lanes of a vector; where rows are, a vector holds one chain of several columns, and two rows are
-// zipped.
+// A sum has four chains; each takes every fourth pair of k (routines/gemm/args.h). If columns are contiguous, the
+// chains are the lanes of a vector; if rows are contiguous, a vector holds one chain of several columns, and pairs of
+// rows are interleaved.
 #include "kernels/gemm/gemv_bf16_dot.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kChains = routines::kRowChains;
 constexpr int kLine = 64 / sizeof(BFloat16);    // elements
-constexpr int kRounds = kLine / (2 * kChains);  // of all chains in a line
+constexpr int kRounds = kLine / (2 * kChains);  // rounds of all chains in a line
 
 #include "kernels/simd/bf16_dot_begin.h"
 #if defined(__aarch64__)
@@ -37,7 +37,7 @@ constexpr int kRounds = kLine / (2 * kChains);  // of all chains in a line
 constexpr int kColumns = ColumnSums::kColumns, kSpread = ColumnSums::kSpread;
 
 // out[c] = the product of x with column c, for kColumns columns `ldb` apart. Both x and `rest`, to which the remainder
-// of a column is copied, are padded with zeros to whole lines; those of x are kSpread lines apart.
+// of a column is copied, are padded with zeros to whole lines; the lines of x are kSpread lines apart.
 void multiply_columns(const BFloat16* x, const BFloat16* b, int64_t ldb, int64_t k, BFloat16* rest, float* out) {
   const int64_t block = routines::contract_block(k);
   std::fill_n(out, kColumns, 0.0f);
@@ -56,8 +56,8 @@ void multiply_columns(const BFloat16* x, const BFloat16* b, int64_t ldb, int64_t
   }
 }
 
-// sums[j] += the products of 2 kPairs elements of x with column j of as many rows. Prefetches the rows `ahead` elements
-// after them.
+// sums[j] += the products of 2 kPairs elements of x with column j of the same number of rows. Prefetches the elements
+// `ahead` further on in each row.
 template <int kPairs>
 void add_rows(int64_t n, const BFloat16* x, const BFloat16* const (&rows)[2 * kPairs], int64_t ahead, float* sums) {
   constexpr int kWidth = RowSums::kWidth, kSoon = 3 * kLine;
@@ -94,7 +94,7 @@ void add_rows(int64_t n, const BFloat16* x, const BFloat16* const (&rows)[2 * kP
 
 #include "kernels/simd/bf16_dot_end.h"
 
-// x, padded with zeros to whole lines.
+// x padded with zeros to whole lines.
 BFloat16* filled_row(const MatrixView<BFloat16>& a, int64_t k) {
   BFloat16* to = scratch<BFloat16>(0, round_up(k, kLine));
   if (a.k == 1)
@@ -127,7 +127,7 @@ void by_columns(const BFloat16* x, const MatrixView<BFloat16>& b, float* c, int6
             copy[r * k + l] = *b.at(first + r * apart, l);
         from = copy, ldb = k;
       }
-      multiply_columns(x, from, ldb, k, rest, out);  // with 0 the same column in all places
+      multiply_columns(x, from, ldb, k, rest, out);  // apart == 0: the same column each time
       for (int64_t r = 0; r < (apart > 0 ? kColumns : 1); ++r)
         c[first + r * apart] = out[r];
     };
@@ -135,14 +135,14 @@ void by_columns(const BFloat16* x, const MatrixView<BFloat16>& b, float* c, int6
 }
 
 void by_rows(const BFloat16* x, const MatrixView<BFloat16>& b, float* c, int64_t n, int64_t k) {
-  // For each chain of a line its elements, two after two.
+  // Reorders each line of x by chains: the pairs of each chain are consecutive.
   BFloat16* by_chain = scratch<BFloat16>(1, round_up(k, kLine));
   for (int64_t l = 0; l < k; l += kLine)
     for (int c = 0; c < kChains; ++c)
       for (int t = 0; t < kRounds; ++t)
         std::memcpy(by_chain + l + (c * kRounds + t) * 2, x + l + (t * kChains + c) * 2, 2 * sizeof(BFloat16));
   BlockSums<float> sums(1, n, k, kChains);
-  BFloat16* none = k % 2 ? scratch<BFloat16>(4, n) : nullptr;  // for the last k, if it has no other
+  BFloat16* none = k % 2 ? scratch<BFloat16>(4, n) : nullptr;  // a row of zeros to pair with the last k if k is odd
   if (none) std::fill_n(none, n, BFloat16{});
   sums.run(c, [&](int64_t j, int64_t columns, int64_t begin, int64_t end, float* to, int64_t width, bool) {
     int64_t l = begin;

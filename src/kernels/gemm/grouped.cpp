@@ -7,9 +7,9 @@
 
 namespace sheaf::kernels {
 
-// Large groups each by all threads, then several small ones at a time.
+// Runs each large group with all threads, then several small groups concurrently.
 void contract_groups(const routines::RoutineCall& call, const routines::GroupedArgs<>& args) {
-  constexpr int64_t kAloneFlops = 8 * kTaskFlops;  // a product worth all threads
+  constexpr int64_t kAloneFlops = 8 * kTaskFlops;  // least flops of a product for all threads
   std::vector<routines::GroupProduct> small;
   const WithoutTuning here;  // sizes are data: each new one would be measured
   int64_t flops = 1;

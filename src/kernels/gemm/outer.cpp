@@ -1,5 +1,5 @@
-// A sum of outer products. Nothing is packed: all tiles of a piece of C read a stretch of k, which the first-level
-// cache holds, where it is, and sums are carried from stretch to stretch.
+// GEMM as a sum of outer products. Nothing is packed: all tiles of a block of C read a segment of k in place, which
+// stays in L1, and partial sums are carried from segment to segment.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -24,7 +24,7 @@ class Outer {
 
   void run() {
     int64_t threads = runtime::num_threads(), down = 1, across = 1;
-    // Large pieces, but as many as keep all threads busy to the end.
+    // The largest blocks for which threads are balanced.
     for (auto [rows, columns] : {std::pair<int64_t, int64_t>{64, 64}, {32, 64}, {32, 32}, {16, 32}}) {
       down = std::max<int64_t>(1, m_ / rows), across = std::max<int64_t>(1, n_ / columns);
       if (10 * round_up(down * across, threads) <= 11 * down * across) break;
@@ -47,7 +47,7 @@ class Outer {
  private:
   static constexpr int64_t kStretchBytes = 64 << 10;
 
-  // A panel of columns. Those of a piece overlap where its width is no multiple of a vector, and so do its rows of
+  // A panel of columns. The panels of a block overlap if its width is no multiple of a vector; likewise its rows of
   // tiles.
   struct Panel {
     int64_t j, vectors;
@@ -85,7 +85,7 @@ class Outer {
           else
             to.c = totals + at * tile, to.ldc = vectors * lanes_;
         }
-        // The first tiles prefetch the next stretch, a panel each.
+        // The first tiles prefetch the next segment of k, one panel each.
         if (l + 2 * depth <= k_ && at < height + width) {
           const MatrixView<T>& of = at < height ? a_ : b_;
           to.line =

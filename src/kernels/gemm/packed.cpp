@@ -1,5 +1,5 @@
-// Packed GEMM. C is cut into strips of columns by groups of rows; one task computes one such piece over all of the k
-// that are packed.
+// Packed GEMM. C is divided into strips of columns by groups of rows; one task computes one such block over all k that
+// are packed.
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -19,14 +19,14 @@ namespace {
 
 using routines::kContractBlock;
 
-constexpr int64_t kBlockRows = 128;        // of packed A at most, to stay in the second-level cache with a strip of B
+constexpr int64_t kBlockRows = 128;        // of packed A at most, to stay in L2 together with a strip of B
 constexpr int64_t kLine = 64;              // bytes
 constexpr int64_t kPackRows = 32;          // of A in one task of packing, at most
-constexpr int64_t kMadeBytes = 128 << 10;  // of rows of A that a prologue makes before they are packed, about
+constexpr int64_t kMadeBytes = 128 << 10;  // of rows of A that a prologue computes before they are packed, about
 constexpr int64_t kStripPanels = 8, kFewRows = 48;
-constexpr int64_t kSpreadBlocks = 4;  // of k, from which on B comes from memory
+constexpr int64_t kSpreadBlocks = 4;  // least blocks of k for which B comes from memory
 
-// How many panels of so many bytes a packed strip of B has at most.
+// The most panels of `panel_bytes` in a packed strip of B.
 int64_t strip_panels(int64_t panel_bytes, int64_t vector_bytes) {
   const GemmThresholds& limits = gemm_thresholds(vector_bytes);
   return std::clamp(runtime::host_target().l2_bytes / limits.strip_l2_parts / panel_bytes, limits.strip_panels_least,
@@ -67,13 +67,13 @@ class PackedGemm {
   using P = typename K::Packed;
   static constexpr bool kDot = K::kTogether > 1, kSame = std::is_same_v<P, S> && !kDot;
 
-  // The panel of B that is packed next; without `from` there is none.
+  // The panel of B that is packed next; null `from`: none.
   struct Next {
     const S* from = nullptr;
     int64_t depth = 0;
   };
 
-  // Rows of A that are packed, all k of a block after all of the one before.
+  // Packed rows of A; the blocks of k are consecutive.
   struct PackedRows {
     P* data;
     int64_t first, rows;
@@ -82,8 +82,8 @@ class PackedGemm {
     return a.data + l * round_up(a.rows, mr_) + (row - a.first) * held<K>(depth);
   }
 
-  // Rows in order: a thread packs about those that its tasks will read. Where a prologue makes them first, it makes all
-  // k of some rows.
+  // Packs rows in order, so that a thread packs about those that its tasks will read. If a prologue computes them
+  // first, a task packs all k of some rows.
   void pack_a() {
     packed_a_ = {scratch<P>(0, round_up(rows_, mr_) * held<K>(depth_)), 0, rows_};
     const bool makes = fusion_.prologue && k_from_ == 0;
@@ -106,16 +106,16 @@ class PackedGemm {
         std::max<int64_t>(1, 16384 / (height * std::min(depth_, block_) * together)));
   }
 
-  // How C is shared out: strips of whole panels by groups of whole tiles of rows, a task each. A strip that is wider
-  // than what is packed is done piece by piece.
+  // The division of C into tasks: strips of whole panels by groups of whole row tiles. A strip wider than the packed
+  // part of B is computed in parts.
   struct Grid {
-    int64_t strips, groups, widest;  // the last in panels
+    int64_t strips, groups, widest;  // widest strip, in panels
   };
 
-  // The grid that ends first, in estimated cycles for each k: tiles, what of A comes from further away than the
-  // second-level cache, and packing B, of the thread that does most. Threads do not end together: part of a task is
-  // waited for on average, and more of it where there are many, of which some share a core. All strips have nearly one
-  // width. With a rank, one of the next best, for autotuning.
+  // The grid with the least estimated time, in cycles per k of the thread with the most work: computing tiles, reading
+  // A from beyond L2, and packing B. Threads do not end at the same time: on average they wait for part of a task, for
+  // more of it with many threads, as some share a core. All strips have nearly equal width. With a rank, returns one of
+  // the next best grids, for autotuning.
   Grid grid() const {
     std::vector<std::pair<double, Grid>> others;
     constexpr double kBegin = 4, kFetch = 0.2, kLate = 0.02, kRow = 12;
@@ -147,8 +147,8 @@ class PackedGemm {
       if (even > std::max(strips, before)) weigh(even);
       before = even;
     }
-    // Few rows: one wide strip for each thread reads rows of B nearly from end to end, which memory gives faster than
-    // many short pieces (kRow cycles for each). The more threads, the likelier one of them is late.
+    // Few rows: one wide strip for each thread reads rows of B nearly from end to end, which has more memory bandwidth
+    // than many short segments (kRow cycles for each). The more threads, the likelier it is that one is late.
     if (rows_ <= kBlockRows && depth_ > block_ && panels_ >= 2 * strip_ * threads) {
       int64_t widest = pieces(panels_, threads);
       double cost = (1 + kLate * threads) * (task(widest, row_tiles) + kRow);
@@ -162,9 +162,9 @@ class PackedGemm {
     return best;
   }
 
-  // Whether each thread packs the rows of its tasks for itself. Among many threads, writing what others have read and
-  // reading what others have written takes longer than packing some rows twice; unless a thread has few columns to
-  // multiply them with.
+  // True if each thread packs the rows of its tasks for itself. With many threads, sharing packed rows (cache lines
+  // that move between cores) takes longer than packing some rows twice, unless a thread has few columns to multiply
+  // them with.
   bool packs_apart(const Grid& g) const {
     constexpr int64_t kColumns = 256;
     const int64_t threads = runtime::num_threads(), height = pieces(pieces(rows_, mr_), g.groups) * mr_;
@@ -173,7 +173,7 @@ class PackedGemm {
   }
   PackedRows packed_apart(int64_t first, int64_t last) const {
     static thread_local std::pair<uint64_t, int64_t> packed{0,
-                                                            0};  // call and first row: a thread may come back to them
+                                                            0};  // call and first row: later tasks may reuse the rows
     const PackedRows to{scratch<P>(0, round_up(last - first, mr_) * held<K>(depth_)), first, last - first};
     if (std::exchange(packed, std::pair(call_, first)) != std::pair(call_, first))
       for (int64_t l = 0; l < depth_; l += block_) {
@@ -203,8 +203,8 @@ class PackedGemm {
         std::max<int64_t>(1, kTaskFlops / std::max<int64_t>(1, flops)));
   }
 
-  // A tile of one vector leaves multipliers idle: where one would be left over, the last panel takes a vector of the
-  // one before.
+  // A tile of one vector leaves multipliers idle: if the last panel would have only one, it takes a vector from the
+  // previous panel.
   int64_t column_of(int64_t panel) const {
     if (panel == panels_) return n_;
     bool narrow =
@@ -212,8 +212,8 @@ class PackedGemm {
     return panel * nr_ - (narrow ? kern_.lanes : 0);
   }
 
-  // Whole strips of B for each block of k, one after the other. Where columns of B are contiguous, few rows read them
-  // from end to end, as memory likes best.
+  // Runs a task: all strips of B for each block of k in turn. If columns of B are contiguous and rows are few, reads
+  // columns from end to end, which is sequential.
   void task_of(const PackedRows& a, P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel,
                int64_t last_panel) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel),
@@ -239,26 +239,26 @@ class PackedGemm {
             [&](int64_t j) { return next_panel(j, l, first_column, last_column); }, l + block_ >= depth_);
   }
 
-  // Calls the epilogue where columns [first, last) have the sum over all k.
+  // Calls the epilogue if columns [first, last) have the sum over all k.
   void tell(int64_t row, int64_t rows, int64_t first_column, int64_t last_column) const {
     if (fusion_.epilogue && k_from_ + depth_ == k_)
       (*fusion_.epilogue)({rows_from_ + row, rows, first_column, last_column - first_column});
   }
 
-  // Rows of a block, of so many: all blocks are about equally high, rather than that a few rows are left over, for
-  // which all of a packed strip would be read once more.
+  // Rows of a block if `rows` rows are divided into blocks of about equal height: a remainder of a few rows would read
+  // a whole packed strip once more.
   int64_t block_height(int64_t rows) const {
     return round_up(pieces(rows, pieces(rows, block_rows_ + block_rows_ / 4)), mr_);
   }
 
-  // `tells`: calls the epilogue for blocks of rows that are complete.
+  // Computes rows by panels for one block of k. `tells`: calls the epilogue for complete blocks of rows.
   template <class F>
   void piece(const PackedRows& a, P* packed_b, int64_t first_row, int64_t last_row, int64_t first_panel,
              int64_t last_panel, int64_t l, F&& next_at, bool tells = false) {
     int64_t first_column = column_of(first_panel), last_column = column_of(last_panel),
             depth = std::min(block_, depth_ - l), height = block_height(last_row - first_row);
-    // Few rows make little of a packed panel: where no tile packs it while it multiplies, whole rows of the strip are
-    // read faster than panel by panel.
+    // Few rows reuse a packed panel little: if no tile packs it during the computation, packing whole rows of the strip
+    // is faster than panel by panel.
     bool at_once = !kSame && b_.minor == 1 && (kDot || last_row - first_row < kFewRows);
     Prefetch prefetch = prefetching(kDot && at_once ? next_at(last_column) : Next{}, depth, 0);
     if (at_once) pack_columns(kern_, packed_b, b_, first_column, k_from_ + l, last_column - first_column, depth);
@@ -271,7 +271,7 @@ class PackedGemm {
         else if (!kDot || !at_once)
           prefetch = prefetching(row == first_row || (!kDot && panel + 1 == last_panel) ? next_at(end) : Next{}, depth,
                                  (rows - 1) / mr_);
-        // What no other block of rows needs is packed at one address, which stays in the cache.
+        // If no other block of rows needs the packed panels, all are packed at one address, which stays in the cache.
         const int64_t column = at_once || last_row - first_row > height ? j - first_column : 0;
         panel_tiles(a, packed_b + column * held<K>(depth), row, rows, j, end - j, l, depth,
                     row == first_row && !at_once, prefetch);
@@ -290,7 +290,7 @@ class PackedGemm {
     return j < n_ ? Next{b_.at(j, k_from_ + l), std::min(block_, depth_ - l)} : Next{};
   }
 
-  // All tiles of a block of rows over one panel of B.
+  // Computes all tiles of a block of rows by one panel of B.
   void panel_tiles(const PackedRows& a, P* packed_b, int64_t row, int64_t rows, int64_t j, int64_t columns, int64_t l,
                    int64_t depth, bool pack_b, Prefetch& prefetch) {
     int64_t vectors = pieces(columns, kern_.lanes), width = vectors * kern_.lanes;
@@ -309,8 +309,8 @@ class PackedGemm {
                    columns, depth, first, prefetch);
   }
 
-  // Where few tiles prefetch rows of a large B: the same number for each tile, evenly. Prefetched as fast as tiles can,
-  // they wait for each other, and tiles for them.
+  // If few tiles prefetch the rows of a large B, gives each tile the same number of rows, evenly spread. As fast as
+  // possible, the prefetches would wait for each other, and the tiles for them.
   void spread_prefetches(int64_t tiles) {
     prefetched_rows_ = 0;
     if constexpr (kSame) {
@@ -325,8 +325,8 @@ class PackedGemm {
     }
   }
 
-  // How tiles of such a depth prefetch the next rows of the packed A: other cores may have evicted them from the
-  // last-level cache.
+  // The cursor with which tiles of this depth prefetch the next rows of packed A: other cores may have evicted them
+  // from the last-level cache.
   Prefetch prefetch_rows(const PackedRows& a, int64_t row, int64_t rows, int64_t l, int64_t depth) const {
     if constexpr (kDot)
       return prefetching({}, depth, 0);
@@ -337,26 +337,27 @@ class PackedGemm {
     }
   }
 
-  // How so many tiles of such a depth prefetch it: some of its rows each, or two columns.
+  // The cursor with which `tiles` tiles of this depth prefetch the next panel of B: each some of its rows, or two
+  // columns.
   Prefetch prefetching(const Next& next, int64_t depth, int64_t tiles) const {
     int64_t size = sizeof(S), along = b_.k * size, across = b_.minor * size;
     auto at = [](const S* p) { return reinterpret_cast<const std::byte*>(p); };
     if (!next.from) return {at(b_.data), 0, 0, 0, 0};
     if constexpr (kDot) {
-      // Some lines of a row after the other, or some columns at a time.
+      // Some lines of one row after the other, or some columns at a time.
       constexpr int64_t kPrefetches = Bf16DotKernels::kPrefetches;
       int64_t steps = pieces(depth, Bf16DotKernels::kPrefetchDepth);
       if (b_.minor == 1) return {at(next.from), kLine, along, steps * along, pieces(next.depth, steps)};
       return {at(next.from), across, Bf16DotKernels::kPrefetchDepth * along, kPrefetches * across,
               pieces(nr_, kPrefetches)};
     } else {
-      // The line of a row's first column was touched by the panel before.
+      // The previous panel has touched the line of a row's first column.
       if (b_.minor == 1) {
         if (prefetched_rows_ > 0 && depth == block_)
           return {at(next.from + nr_ - 1), 0, 0, prefetched_rows_ * along, pieces(next.depth, prefetched_rows_),
                   offsets_.data()};
         int64_t prefetches = depth / kern_.prefetch_depth, rows = prefetches / 2;
-        // Not all at once, if there is time: lines from far away delay those that are near.
+        // Spread out, if there are enough tiles: misses to far caches delay accesses to near ones.
         if (tiles * rows >= next.depth)
           return {at(next.from + nr_ - 1), 0, along, rows * along, pieces(next.depth, rows)};
         return {at(next.from + nr_ - 1), along, 2 * along, prefetches * along,
@@ -381,8 +382,8 @@ class PackedGemm {
   bool apart_ = false;
   uint64_t call_ = 0;
   inline static std::atomic<uint64_t> calls{0};
-  int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // what of A is packed
-  int64_t prefetched_rows_ = 0;                                // of B by each tile, at offsets_; 0: as fast as it can
+  int64_t rows_from_ = 0, rows_ = 0, k_from_ = 0, depth_ = 0;  // the packed part of A
+  int64_t prefetched_rows_ = 0;                                // of B by each tile, at offsets_; 0: as fast as possible
   std::vector<int64_t> offsets_;
 };
 

@@ -1,6 +1,6 @@
-// Products by a matrix that stays the same: its columns are packed one after the other. A GEMV then reads several of
-// them at a time in the order of memory, from end to end. Products of more rows read the packed columns as well, so
-// that nobody needs the matrix itself any more: its pages can go if it lies in a file.
+// Products by a constant matrix: its columns are packed consecutively (transposed). A GEMV then reads several columns
+// at a time, each sequentially. Products of more rows read the packed columns too, so that the original is no longer
+// needed: if it is in a mapped file, its pages can be released.
 #include <algorithm>
 #include <cstring>
 
@@ -15,8 +15,8 @@
 namespace sheaf::kernels {
 namespace {
 
-// to[j][l] = from[l][j], whose rows are `apart` elements apart; a few rows of a few columns at a time, which the
-// first-level cache holds.
+// to[j][l] = from[l][j]; rows of `from` are `apart` elements apart. Works on blocks of a few rows and columns that stay
+// in L1.
 template <class S>
 void pack_columns(const S* from, int64_t apart, int64_t n, int64_t k, S* to) {
   constexpr int64_t kSquare = 64 / sizeof(S), kStrip = 16 * kSquare;
@@ -32,7 +32,7 @@ void pack_columns(const S* from, int64_t apart, int64_t n, int64_t k, S* to) {
       std::max<int64_t>(1, (1 << 14) / (kStrip * k)));
 }
 
-// Columns one after the other, as they are packed: only their pages could be better.
+// True if columns are already contiguous and consecutive: packing could only improve the page size.
 bool has_columns(const routines::GemmArgs<>& args) { return args.b.row == 1 && args.b.column == args.k; }
 
 class Repacked : public runtime::PackedForm {
@@ -69,18 +69,19 @@ class Repacked : public runtime::PackedForm {
   }
 
   routines::GemmArgs<> args_;
-  std::shared_ptr<const runtime::FusedProduct> product_;  // by the packed matrix
+  std::shared_ptr<const runtime::FusedProduct> product_;  // with the packed matrix
 };
 
 }  // namespace
 
 std::shared_ptr<const runtime::PackedForm> repacked_form(const routines::GemmArgs<>& args,
                                                          const runtime::Target& target) {
-  constexpr int64_t kLeast = 1 << 17;  // elements: fewer are in a cache when they are read again
-  // f32 of fewer rows is faster by the rows of B: two by 768 x 3072 take 0.16 ms, by its columns 0.28 (Neoverse-V1).
+  constexpr int64_t kLeast = 1 << 17;  // elements: a smaller matrix is still in a cache when it is read again
+  // f32 products of fewer rows are faster with the rows of B: two rows by 768 x 3072 take 0.16 ms, with its columns
+  // 0.28 (Neoverse-V1).
   constexpr int64_t kSomeRows = 8;
   const bool narrow_vectors =
-      gemm_kernels<float>().lanes * sizeof(float) == 16;  // wider ones wait for memory, in any order
+      gemm_kernels<float>().lanes * sizeof(float) == 16;  // wider ones are bound by memory in any layout
   const bool any_use = args.b.column == 1 || has_columns(args);
   if (!narrow_vectors || args.batch != 1 || !any_use || args.n * args.k < kLeast) return nullptr;
   const bool pays = args.dtype == DType::BF16 ||

@@ -14,12 +14,12 @@ using routines::kContractBlock;
 
 bool many_rows(const Problem& p) { return p.m > p.limits.few_rows; }
 
-// Elements of a B that tiles read where it is.
+// The most elements of a B that tiles read in place.
 int64_t in_place_elements(const Problem& p) {
   return std::max(p.limits.in_place_elements, p.limits.in_place_bytes / p.sum_bytes);
 }
 
-// Which algorithms work at all.
+// Which algorithms are applicable.
 
 bool small_works(const Problem& p) {
   return !p.narrow() && p.m > 1 && p.n * p.k <= std::max(4 * p.limits.small_elements, in_place_elements(p)) &&
@@ -61,30 +61,30 @@ constexpr GemmAlgorithmInfo kAlgorithms[] = {
     {"amx", [](const Problem& p) { return p.bf16_tiles; }, true, true, false},
 };
 
-// Which of them are the fastest.
+// Which applicable algorithm is the fastest.
 
-// Read where it is, B must stay in a cache near the core.
+// A B that is read in place must stay in the core's caches.
 bool small_in_place(const Problem& p) {
   constexpr int64_t kRows = 256, kColumns = 64;  // of A, and of a transposed A with more k than that
   if (!small_works(p) || p.n * p.k > in_place_elements(p)) return false;
   if (p.a.k != 1 && p.m * p.n > p.limits.columns_result_most) return false;
   if (p.wide_vectors()) {
-    // Each thread packs what is transposed, which takes microseconds up to some size, if no panel must be filled up
-    // column by column.
+    // Each thread packs a transposed B, which takes microseconds up to some size if no panel has to be padded column by
+    // column.
     constexpr int64_t kSoonPacked = 1 << 15, kPackedRows = 24;
     const bool soon = p.n * p.k <= kSoonPacked, many = p.m >= 2 * kColumns * runtime::num_threads();
     if (p.b.minor != 1) return many || (soon && p.m >= kPackedRows && (p.fills_vectors() || p.n <= kColumns));
     if (!p.fills_vectors()) return p.a.k == 1 ? many || soon : soon && many_rows(p) && !outer_works(p);
     return p.a.k == 1 || p.k <= 2 * kColumns || p.m <= kRows;
   }
-  // A B that fills half of the first-level cache is packed where there are many rows of A.
+  // A B that takes half of L1 is packed if A has many rows.
   const int64_t most = p.a.k != 1 && p.k > kColumns                 ? kColumns
                        : p.n * p.k > p.limits.in_place_elements / 2 ? p.limits.unpacked_a_rows
                                                                     : kRows;
   return p.b.minor == 1 && p.m <= most;
 }
 
-// Rows from which on A is read where it is. Fewer pay where packing it would take long: for few columns, or for many k.
+// Least rows for which A is read in place; fewer if packing it would take relatively long: few columns, or many k.
 int64_t unpacked_a_rows(const Problem& p) {
   const GemmThresholds& limits = p.limits;
   if (p.wide_vectors())
@@ -96,23 +96,23 @@ int64_t unpacked_a_rows(const Problem& p) {
   return (few_columns && p.b.k == 1) || p.k >= limits.deep_k ? limits.unpacked_a_rows_deep : limits.unpacked_a_rows;
 }
 bool unpacked_a_pays(const Problem& p, int64_t least_rows) {
-  // Contiguous columns of B are packed once, not by each group of rows.
+  // A B with contiguous columns is packed once, not by each group of rows.
   const int64_t most = p.b.k == 1 ? p.limits.unpacked_a_columns_most_transposed : p.limits.unpacked_a_columns_most;
   return p.a.k == 1 && p.m >= least_rows && p.n >= 2 * p.small_width && p.n <= most;
 }
 
 bool unpacked_b_pays(const Problem& p) {
-  // Few rows pay where B is not small and its columns do not all fall into one set of the cache.
+  // Few rows pay if B is not small and its columns do not all map to one cache set.
   const bool some_rows = p.m >= p.limits.unpacked_b_rows_least && p.n * p.k > p.limits.small_elements &&
                          p.b.minor * p.element_bytes % p.limits.same_set_bytes != 0;
   if (!many_rows(p) && !some_rows) return false;
-  // Rows are padded to tiles: not to many where tiles are wide or elements must be widened as well.
+  // Rows are padded to tiles: the padding must be small if tiles are wide or elements have to be widened too.
   const bool cheap = !p.narrow() && !p.wide_vectors();
   return p.b.k == 1 && p.m <= p.limits.unpacked_b_rows_most && (cheap || 4 * p.m >= 3 * round_up(p.m, p.small_width));
 }
 
-// Rows further apart share too few sets of the cache, and the more so the longer they are read. Wide vectors pay for
-// that where C is narrow or low.
+// Rows at larger strides map to too few cache sets, the more so the larger k is. With wide vectors this pays if C is
+// narrow or has few rows.
 bool outer_pays(const Problem& p) {
   const int64_t apart = std::max(p.a.k, p.b.k) * p.sum_bytes;
   const bool one_block = p.k <= kContractBlock;
@@ -125,8 +125,8 @@ bool outer_pays(const Problem& p) {
          p.m * p.sum_bytes <= p.limits.outer_a_bytes_most;
 }
 
-// A panel whose rows are a multiple of 8 KiB apart falls into few sets of the second-level cache, and streaming it pays
-// for longer. What stays in that cache is packed sooner.
+// A panel with a row stride of a multiple of 8 KiB maps to few sets of L2, so streaming pays for more rows. A B that
+// stays in L2 is packed for fewer rows.
 bool stream_pays(const Problem& p) {
   const bool packs_well = p.b.k * p.element_bytes % 8192 != 0, near = p.n * p.k <= p.limits.near_elements;
   const int64_t most = p.narrow()   ? p.limits.stream_rows_narrow

@@ -1,6 +1,6 @@
-// Few k: more is written than read. All of B is packed and stays in the second-level cache of each core; tasks are
-// blocks of rows, and neighbouring tiles complete the lines of C that they write. Strips of columns would write them in
-// parts, of which memory takes fewer.
+// Few k: writes more than it reads. All of B is packed and stays in the L2 of each core; tasks are blocks of rows, and
+// adjacent tiles complete the lines of C that they write. Strips of columns would write partial lines, for which memory
+// bandwidth is lower.
 #include <algorithm>
 
 #include "kernels/gemm/algorithms.h"
@@ -27,7 +27,7 @@ void multiply(const K& kern, const MatrixView<S>& a, const MatrixView<S>& b, T* 
         pack_columns(kern, packed_b + j * depth, b, j, 0, std::min(n, end * kern.columns) - j, k);
       },
       std::max<int64_t>(1, 16384 / (kern.columns * k)));
-  constexpr int64_t kTasks = 8;  // for each thread, so that they end together
+  constexpr int64_t kTasks = 8;  // for each thread, so that threads end at about the same time
   const int64_t rows =
       std::min(kBlockRows / kern.rows * kern.rows, round_up(pieces(m, kTasks * runtime::num_threads()), kern.rows));
   runtime::parallel_for(

@@ -1,6 +1,6 @@
-// B stays in a cache near the core: tiles read A where it is, and B or a packed copy. The remainder at an edge is
-// computed by a tile that begins further back: some elements once more, to the same bits, which takes less time than a
-// tile in scratch memory and a copy.
+// B stays in the core's caches: tiles read A in place, and B or a packed copy. The remainder at an edge is computed by
+// a tile that overlaps the previous one: recomputing some elements (with equal bits) takes less time than a tile in
+// scratch memory and a copy.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -16,26 +16,26 @@ template <class T>
 void gemm_small(const MatrixView<T>& a, const MatrixView<T>& b, T* c, int64_t m, int64_t n, int64_t k,
                 const Fusion& fusion) {
   const GemmKernels<T>& kern = gemm_kernels<T>();
-  // Wide vectors that lie across lines take twice as long, and longer where they come from further away: of many rows B
-  // is packed then.
+  // Loads of wide vectors that cross cache lines take twice as long, and longer from farther caches: then B is packed
+  // if there are many rows.
   constexpr int64_t kNear = 6144, kFewRows = 32;
   const bool across = kern.lanes * sizeof(T) > 16 && kern.padded(n) != n,
              in_place = b.minor == 1 && (!across || n * k <= kNear || m < kFewRows);
   const int64_t lanes = kern.lanes, wide = kern.small_vectors * lanes, height = kern.small_rows,
                 ldb = in_place ? b.k : kern.padded(n);
-  // Each thread packs for itself: what another has just written takes longer to arrive.
+  // Each thread packs for itself: reading lines that another core has just written takes longer.
   static std::atomic<uint64_t> calls{0};
   const uint64_t call = in_place ? 0 : ++calls;
   auto rows_of_b = [&]() -> const T* {
     if (in_place) return b.data;
     static thread_local uint64_t packed_for = 0;
-    T* packed = scratch<T>(4, ldb * k);  // nobody else's: a thread may come back to it
+    T* packed = scratch<T>(4, ldb * k);  // its own slot: a later range of this thread reuses it
     if (std::exchange(packed_for, call) != call) pack_panel(kern, packed, b, 0, 0, n, ldb, k);
     return packed;
   };
   const DirectTiles<T>& tiles = a.k == 1 ? kern.by_row : kern.by_column;
   const int64_t lda = a.k == 1 ? a.minor : a.k;
-  // By value: what it calls could otherwise change these sizes, as far as the compiler knows.
+  // Captured by value: otherwise the compiler must assume that the callees change these sizes.
   runtime::parallel_for(
       pieces(m, height),
       [=, &kern, &tiles, &a, &fusion, &rows_of_b](int64_t begin, int64_t end) {

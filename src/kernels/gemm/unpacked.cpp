@@ -1,8 +1,8 @@
-// One factor is read where it is, by tiles that take several k of its rows at once: X[P,K] by Y[K,Q], of which Y is
-// packed. Threads share P. Rows of narrow elements are widened into a copy, tile by tile.
+// Reads one operand in place, with tiles that load several k of its rows at once: X[P,K] by Y[K,Q], where Y is packed.
+// Threads split P. Rows of narrow elements are widened into a copy, tile by tile.
 // - read_a: X is A.
-// - read_b: the product of the transposed matrices. X is B's columns, so B is neither transposed nor packed; sums are
-//   [column][row] until a strip of columns is complete.
+// - read_b: the product of the transposed matrices. X is the columns of B, so B is neither transposed nor packed; sums
+//   are [column][row] until a strip of columns is complete.
 #include <algorithm>
 #include <cstring>
 
@@ -64,7 +64,7 @@ class UnpackedGemm {
 
  private:
   static constexpr int64_t kStripGroups = 16, kMadeBytes = 16 << 10;
-  static constexpr int64_t kNearElements = (640 << 10) / sizeof(T);  // of packed Y: they stay in the second-level cache
+  static constexpr int64_t kNearElements = (640 << 10) / sizeof(T);  // of packed Y, so that it stays in L2
 
   UnpackedGemm(const MatrixView<S>& x, const MatrixView<S>& y, T* c, int64_t p, int64_t q, int64_t k, bool transposed,
                const Fusion& fusion)
@@ -78,7 +78,7 @@ class UnpackedGemm {
         fusion_(fusion),
         ld_(round_up(q, transposed ? wide_ : kern_.lanes)) {}
 
-  // Rows that are read next: bytes from one to the other, and along a row for each step of a tile.
+  // The rows to prefetch: bytes from one row to the next, and along a row for each step of a tile.
   struct Next {
     const std::byte* at = nullptr;
     int64_t row = 0, along = 0;
@@ -107,8 +107,8 @@ class UnpackedGemm {
         std::max<int64_t>(1, 16384 / (wide_ * std::min(depth_, block_))));
   }
 
-  // Rows that a prologue makes before they are read: a few tiles of them at a time, in the nearest cache, while what
-  // the next are made of is prefetched. Not for wide vectors, as below.
+  // Computes rows of C. If a prologue computes the rows of A, takes a few row tiles at a time, which stay in L1, and
+  // prefetches the prologue's source of the next ones. Not for wide vectors (see strip).
   void rows_of_c(int64_t first, int64_t last) {
     const bool made = fusion_.prologue && k_from_ == 0;
     const int64_t row_bytes = k_ * int64_t(sizeof(S)),
@@ -120,8 +120,9 @@ class UnpackedGemm {
     }
   }
 
-  // Rows of X by all of Y, to `to`, whose rows are ldc apart. Each row is read from end to end, which is fastest for
-  // memory, but not by wide vectors: they would wait for Y, of which one block is nearer than all.
+  // Multiplies rows of X by all of Y, to `to`, whose rows are ldc apart. Reads each row from end to end (sequential
+  // accesses), except with wide vectors: these would wait for Y, and one block of Y is in a nearer cache than all of
+  // it.
   void strip(const MatrixView<S>& x, T* to, int64_t ldc, int64_t first, int64_t last) {
     auto each_group = [&](auto&& f) {
       for (int64_t i = first, rows; i < last; i += rows)
@@ -172,7 +173,7 @@ class UnpackedGemm {
       from = near;
     }
     if (next.at) {
-      // Each tile prefetches one of the next rows, or two where there are fewer tiles than rows.
+      // Each tile prefetches one of the next rows, or two if there are fewer tiles than rows.
       prefetch.at = next.at;
       prefetch.period = 2 * next.along;
       if (tiles >= rows_)
@@ -203,14 +204,14 @@ class UnpackedGemm {
   int64_t p_, q_, k_, block_ = routines::contract_block(k_);
   bool transposed_;
   const Fusion fusion_;
-  // Rows a multiple of 8 KiB apart share too few sets of the first-level cache, many rows even those of 4 KiB: those of
-  // a tile are copied. The tiles copy them while they multiply, if they can, and then sooner, unless all lines of a
-  // tile fall into one set.
+  // Rows at a stride of a multiple of 8 KiB (with many rows, of 4 KiB) map to too few sets of L1: the rows of a tile
+  // are copied. If the tiles can copy them during the computation (leaves_rows_), that pays already for 4 KiB, unless
+  // all lines of a tile map to one set.
   const bool leaves_rows_ = std::is_same_v<T, S> && kern_.copies_rows && apart(4096) && !apart(16384),
              copies_rows_ = !std::is_same_v<T, S> || (apart(rows_ > 8 ? 4096 : 8192) && !leaves_rows_);
-  int64_t ld_;  // of a packed k, and of sums that wait
+  int64_t ld_;  // leading dimension of packed Y, and of the transposed sums
   T* packed_ = nullptr;
-  int64_t k_from_ = 0, depth_ = 0;  // what of Y is packed
+  int64_t k_from_ = 0, depth_ = 0;  // the packed k of Y
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
-// Both operands are arrays of which rows and columns begin at known offsets. Tasks are strips of columns by groups of
-// rows: a task packs a block of k of its strip of B into its second-level cache, straight from the array, and
-// multiplies rows of A that are contiguous. Where A is no matrix with such rows it is written out first: it has few
-// rows, or is small.
+// Implicit GEMM: both operands are arrays whose rows and columns begin at known offsets. Tasks are strips of columns by
+// groups of rows: a task packs a block of k of its strip of B directly from the array (it stays in L2), and multiplies
+// contiguous rows of A. If A has no such rows, it is materialized first: it has few rows, or is small.
 #include "kernels/gemm/views.h"
 
 #include <algorithm>
@@ -25,12 +24,12 @@ using routines::ContractViewsArgs;
 using routines::ViewAxes;
 using Offsets = std::vector<int64_t>;
 
-// Offsets one or two apart: neighbours in memory, or every second element, as with a stride of two.
+// A run of offsets with a step of one or two: contiguous elements, or every second one (a convolution with stride 2).
 struct Run {
   int64_t begin, count, step;
 };
 
-// Calls f(Run) for each of the longest runs of [begin, end).
+// Calls f(Run) for the maximal runs of [begin, end).
 template <class F>
 void each_run(const int64_t* offsets, int64_t begin, int64_t end, F&& f) {
   for (int64_t at = begin, next; at < end; at = next) {
@@ -43,7 +42,7 @@ void each_run(const int64_t* offsets, int64_t begin, int64_t end, F&& f) {
   }
 }
 
-// Whether the last axis is made of such runs.
+// True if the last axis consists of such runs.
 bool has_runs(const ViewAxes<int64_t>& axes) {
   return (axes.strides.back() == 1 || axes.strides.back() == 2) && axes.sizes.back() > 1;
 }
@@ -65,7 +64,7 @@ inline void copy_run(T* to, const T* from, int64_t n, int64_t step) {
   }
   int64_t e = 0;
   if constexpr (std::is_same_v<T, float>)
-    for (; e + 4 <= n; e += 4) {  // nothing behind the last element is read
+    for (; e + 4 <= n; e += 4) {  // reads nothing past the last element
       const Float4 four = __builtin_shufflevector(load4(from + 2 * e), load4(from + 2 * e + 3), 0, 2, 5, 7);
       std::memcpy(to + e, &four, sizeof four);
     }
@@ -73,7 +72,7 @@ inline void copy_run(T* to, const T* from, int64_t n, int64_t step) {
     to[e] = from[e * step];
 }
 
-// The same for each row l, to to + l * width from from + rows[l]: a known n takes a few vector moves.
+// copy_run for each row l, from `from + rows[l]` to `to + l * width`; a constant n compiles to a few vector moves.
 template <class T>
 using CopyParts = void (*)(T* to, int64_t width, const T* from, const int64_t* rows, int64_t depth);
 template <class T, int64_t n, int64_t step>
@@ -97,13 +96,13 @@ struct Kernels {
 #define SHEAF_KERNELS "kernels/gemm/views_code.h"
 #include "kernels/simd/instruction_sets.h"
 
-// A panel [depth][width] of the rows [l0, l0 + depth) and columns [j0, j0 + used); the rest of it is zero.
+// Packs a panel [depth][width] of the rows [l0, l0 + depth) and columns [j0, j0 + used), padded with zeros.
 template <class T>
 void pack_view(const GemmKernels<T>& kern, T* to, const Operand<T>& b, int64_t l0, int64_t depth, int64_t j0,
                int64_t used, int64_t width) {
   const int64_t *rows = b.rows + l0, *columns = b.columns + j0;
   if (!b.runs_of_columns && b.runs_of_rows) {
-    // Column by column as they lie in memory, then transposed.
+    // Copies column by column in memory order, then transposes.
     T* apart = scratch<T>(3, used * depth);
     for (int64_t j = 0; j < used; ++j)
       each_run(rows, 0, depth, [&](Run run) {
@@ -122,8 +121,8 @@ void pack_view(const GemmKernels<T>& kern, T* to, const Operand<T>& b, int64_t l
       to[l * width + j] = b.data[rows[l] + columns[j]];
 }
 
-// One row by the columns [begin, end), of the k [from, from + length): blocks of k of four chains. Columns in long runs
-// are read where they are, others panel by panel.
+// One row times the columns [begin, end), over the k [from, from + length), in blocks of k with four chains. Columns in
+// long runs are read in place, others packed panel by panel.
 template <class T>
 void row_by_columns(const Operand<T>& a, const Operand<T>& b, T* c, int64_t begin, int64_t end, int64_t from,
                     int64_t length, bool long_runs) {
@@ -133,7 +132,7 @@ void row_by_columns(const Operand<T>& a, const Operand<T>& b, T* c, int64_t begi
   T* packed = scratch<T>(1, routines::kContractBlock * width);
   const Prefetch nothing{reinterpret_cast<const std::byte*>(b.data), 0, 0, 0, 0};
   auto tile = kern.tiles[kern.form(1)][width / kern.lanes - 1];
-  // The k of a chain become neighbours.
+  // Reorders k so that those of a chain are adjacent.
   int64_t rows[routines::kContractBlock], first[kChains + 1] = {};
   T x[routines::kContractBlock];
   Operand<T> by_chains = b;
@@ -222,7 +221,7 @@ class ViewProduct {
         std::max<int64_t>(1, kTaskFlops / (8 * k_ * std::min(n_, kColumns) + 1)));
   }
 
-  // Where they are, if they are so, and not in a few sets of the cache; else in scratch memory.
+  // In place if the rows are contiguous and do not map to few cache sets; else copied to scratch memory.
   RowsOfA<T> rows_of_a(int64_t from, int64_t depth, int64_t p, int64_t batch) {
     const ViewAxes<int64_t>&rows = args_.a.rows, &columns = args_.a.columns;
     const bool one_axis = rows.sizes.back() == m_ && columns.sizes.back() == k_;
@@ -245,7 +244,7 @@ class ViewProduct {
     return {to, apart, m_ * apart};
   }
 
-  // The products of `batch` matrices from p on, of the k from `from` on.
+  // Computes the products of `batch` matrices from p on, over the `depth` k from `from` on.
   void run_strips(const RowsOfA<T>& a, int64_t from, int64_t depth, int64_t p, int64_t batch, T* to) {
     const int64_t block = routines::contract_block(depth), threads = runtime::num_threads(),
                   most = std::max(wide_,
@@ -253,7 +252,7 @@ class ViewProduct {
                   panels = pieces(n_, wide_),
                   strips = std::max(pieces(n_, most), std::min(panels, batch < threads ? threads : 1)),
                   width = pieces(panels, strips) * wide_;
-    // Few strips are computed by several tasks, each of which packs B.
+    // If there are few strips, several tasks compute each; each of them packs B.
     const int64_t wanted = batch * strips >= 2 * threads ? 1 : pieces(2 * threads, batch * strips),
                   tiles = pieces(m_, kern_.small_rows), groups = std::min(wanted, std::max<int64_t>(1, tiles / 4)),
                   height = pieces(tiles, groups) * kern_.small_rows;
@@ -286,7 +285,7 @@ class ViewProduct {
     }
   }
 
-  // Some rows of A by a packed strip.
+  // Multiplies some rows of A by a packed strip.
   void multiply(const T* a, int64_t apart, const T* packed, T* c, int64_t rows, int64_t columns, int64_t depth,
                 bool first) const {
     const int form = kern_.direct_form(rows);
@@ -320,7 +319,7 @@ class ViewProduct {
 void contract_views(const routines::RoutineCall& call, const ContractViewsArgs<>& args) {
   const int64_t m = num_offsets(args.a.rows), k = num_offsets(args.a.columns), n = num_offsets(args.b.columns);
   if (args.batch * m * n == 0) return;
-  if (k == 0 || n == 1)  // of one column there are four chains
+  if (k == 0 || n == 1)  // a product by one column has four chains
     return contract_written_out(call, args, contract);
   if (args.dtype == DType::F32)
     ViewProduct<float>(call, args).run();
