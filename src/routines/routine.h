@@ -13,8 +13,8 @@ namespace sheaf::routines {
 
 // The only facts of a target that result bits depend on.
 struct Arithmetic {
-  bool bf16_dot = false;    // sums of bf16 products are formed as dot-product instructions do (scalar/bf16_dot.h)
-  bool bf16_tiles = false;  // products of several rows by several columns, as a matrix unit does
+  bool bf16_dot = false;    // sums of bf16 products have the bits of dot-product instructions (scalar/bf16_dot.h)
+  bool bf16_tiles = false;  // with several rows and several columns, the bits of a matrix unit
 };
 
 // The buffers and the arithmetic of one call.

@@ -53,7 +53,7 @@ class Cuda final : public CudaDevice {
     target_ = host_target();
     target_.id = TargetId::Cuda;
     target_.name = "cuda";
-    target_.bf16_dot = target_.amx = false;  // the host's
+    target_.bf16_dot = target_.amx = false;  // facts of the host only
     target_.matrix_units = major >= 8;
     target_.max_recomputed_ops = kRecomputedOps;
   }

@@ -15,7 +15,7 @@ namespace sheaf::runtime {
 
 class DeviceMemory {
  public:
-  using Allocate = std::function<uint64_t(size_t bytes)>;  // 0: there is no more
+  using Allocate = std::function<uint64_t(size_t bytes)>;  // 0: out of memory
   using Release = std::function<void(uint64_t address)>;
   DeviceMemory(Allocate allocate, Release release) : allocate_(std::move(allocate)), release_(std::move(release)) {}
 

@@ -11,16 +11,16 @@
 
 namespace sheaf::runtime {
 
-// Some rows and columns of a matrix.
+// A block of a matrix.
 struct Tile {
   int64_t row, rows, column, columns;
 };
-// Called when a tile of C is complete, on the thread that completed it. Every element is in one tile.
+// Called when a tile of C is complete, on the thread that completed it. Every element of C is in exactly one tile.
 using EpilogueFn = function_ref<void(const Tile&)>;
 
-// Called before a thread reads rows [row, row + rows) of A, once for each row. Returns the address of the first; they
-// are as far apart as those of A. `keep`: the rows stay valid for later reads; with `rows == 0` returns where they will
-// be. Without `keep` they stay valid until the same thread calls again.
+// Called before a thread reads rows [row, row + rows) of A, once for each row. Returns the address of the first; their
+// stride is that of A. `keep`: the rows stay valid for later reads; with `rows == 0` returns where they will be.
+// Without `keep` they stay valid until the same thread calls again.
 using PrologueFn = function_ref<const std::byte*(int64_t row, int64_t rows, bool keep)>;
 
 // The largest array that the prologue reads, which the algorithm may prefetch; or none.
@@ -36,7 +36,7 @@ struct Fusion {
   PrologueSource source = {};
 };
 
-// A product that can run with a fusion on this processor. Any thread may run it.
+// A product for this processor that supports fusion. Any thread may run it.
 class FusedProduct : public Code {
  public:
   virtual void run(std::span<std::byte* const> buffers, const Fusion& fusion) const = 0;

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folders and files of a folder in alphabetical order; nothing where there is no such folder.
+// The entries of a folder in alphabetical order; empty if there is no such folder.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> out;
   std::error_code error;

@@ -47,7 +47,7 @@ std::byte* PinnedRing::take(size_t bytes, void* stream) {
 Landing new_landing(size_t bytes) { return {pinned(bytes), new_event()}; }
 
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
-  constexpr int64_t kGrain = 1 << 20;  // less is not worth a thread
+  constexpr int64_t kGrain = 1 << 20;  // least bytes for a thread
   if (static_cast<int64_t>(bytes) <= kGrain) {
     std::memcpy(to, from, bytes);
     return;

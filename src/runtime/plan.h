@@ -21,7 +21,7 @@ struct Plan;
 // Where a value lives during a run.
 struct Place {
   enum Kind : uint8_t { Input, Constant, Scratch, Output } kind = Scratch;
-  int index = 0;       // Input, Constant, Output: which
+  int index = 0;       // Input, Constant, Output: number
   int64_t offset = 0;  // in bytes, from the start of the input's data, the constant's data, the scratch or the output
 };
 

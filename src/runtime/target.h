@@ -21,9 +21,9 @@ struct Target {
   // (scalar/bf16_dot.h); products of many rows with quantized weights have the bits of few rows where that is faster.
   bool bf16_dot = false;  // instructions that add two products of bf16 to an f32 (bfmmla, vdpbf16ps)
   bool amx = false;       // matrix units of x86-64, with permission of the operating system to use them
-  bool amx_int8 = false;  // such units that multiply bytes
-  bool vnni = false;      // instructions for vectors of bytes of x86-64 (vpdpbusd), AVX-512 alone
-  // Products of many rows by quantized weights run on bytes.
+  bool amx_int8 = false;  // matrix units that multiply bytes
+  bool vnni = false;      // dot-product instructions on bytes of x86-64 (vpdpbusd), only with AVX-512
+  // True if products of many rows by quantized weights multiply bytes.
   bool multiplies_bytes() const { return amx_int8 || vnni; }
   // A GPU's matrix units (tensor cores) for bf16 and f16; no definition states the last bits of their results.
   bool matrix_units = false;

@@ -87,7 +87,7 @@ class Buffer : public Counted {
   [[noreturn]] void refuse_writing() const;
   std::atomic<Derived*>& slot(Made made) const { return derived_[static_cast<size_t>(made)]; }
 
-  std::byte* data_;  // an address of the device's, where there is one
+  std::byte* data_;  // a device address if the buffer is on a device
   size_t bytes_;
   Space* device_ = nullptr;  // none: the host
   Origin origin_;

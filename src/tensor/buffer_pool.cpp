@@ -36,7 +36,7 @@ size_t class_of(size_t bytes) {
 void show([[maybe_unused]] std::byte* p, [[maybe_unused]] size_t bytes) { ASAN_UNPOISON_MEMORY_REGION(p, bytes); }
 void hide([[maybe_unused]] std::byte* p, [[maybe_unused]] size_t bytes) { ASAN_POISON_MEMORY_REGION(p, bytes); }
 
-// Whole pages, backed by large ones where a class holds any.
+// Maps whole pages, backed by huge pages if the block is large enough.
 std::byte* map_block(size_t bytes) {
   const size_t extra = bytes >= kHugePage ? kHugePage : 0;
   void* p = ::mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -101,7 +101,7 @@ struct SizeProduct {
   }
 };
 
-// A sum of products, like terms combined.
+// A sum of products with like terms combined.
 struct SizeSum {
   std::vector<SizeProduct> terms;
 

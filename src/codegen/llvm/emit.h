@@ -1,4 +1,4 @@
-// From kernels to LLVM modules to object files. Internal to this folder; free of LLVM's headers.
+// Compiles kernels to LLVM modules and these to object files. Internal to this folder; includes no LLVM headers.
 #pragma once
 #include <string>
 #include <vector>

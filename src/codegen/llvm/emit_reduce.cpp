@@ -1,4 +1,4 @@
-// Reductions along their own axis and inside a region.
+// Emits reductions: along the vector axis, and inside a region.
 #include "codegen/llvm/emitter.h"
 #include "loop/regions.h"
 

@@ -42,7 +42,7 @@ std::string processor() {
 std::string processor() {
   std::ostringstream out;
   out << "aarch64" << std::hex << ' ' << getauxval(AT_HWCAP) << ' ' << getauxval(AT_HWCAP2);
-  // LLVM names a processor by these lines; a machine may have cores of several kinds.
+  // LLVM identifies a processor by these lines; a machine may have several kinds of cores.
   std::set<std::string> kinds;
   std::ifstream in("/proc/cpuinfo");
   std::string kind;

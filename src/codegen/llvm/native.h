@@ -25,17 +25,18 @@ struct NativeObject {
   std::vector<std::vector<Call>> calls;  // of each kernel
 };
 
-// Whether this program was built with LLVM.
+// True if this program was built with LLVM.
 bool native_available();
 // Names the processor and the LLVM version: objects of equal targets are interchangeable. Does not initialise LLVM.
 const std::string& native_target();
 
-// Kernels must hold no elementary functions (passes/loop/expand_math.h). Throws an internal error when LLVM fails.
+// Compiles kernels, which must not contain elementary functions (passes/loop/expand_math.h). Throws an internal error
+// if LLVM fails.
 NativeObject make_native_object(std::span<const loop::Kernel> kernels);
 // LLVM's input or output as text for people: LLVM IR, or assembly.
 enum class NativeText : uint8_t { Ir, Assembly };
 std::string native_text(const loop::Kernel& kernel, NativeText what);
-// The kernels of an object, ready to run on its target; throws std::runtime_error when it is damaged.
+// Loads the kernels of an object, ready to run on its target; throws std::runtime_error if it is damaged.
 std::vector<std::shared_ptr<const runtime::CpuKernel>> load_native_object(
     const NativeObject& object, const runtime::Target& target = runtime::host_target());
 

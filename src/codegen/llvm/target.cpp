@@ -1,4 +1,4 @@
-// This computer as a target of LLVM: its features, and modules to object files.
+// This processor as an LLVM target: detects its features, and compiles modules to object files.
 #include "runtime/target.h"
 
 #include <llvm/IR/LegacyPassManager.h>

@@ -20,7 +20,7 @@ template <class S>
 bool gemm_few_rows_transposed(const MatrixView<S>& a, const MatrixView<S>& b, float* c, int64_t m, int64_t n,
                               int64_t k);
 
-// B in any order. T as above.
+// B with any strides. T as above.
 template <class T, class S>
 void gemm_few_rows_packed(const MatrixView<S>& a, const MatrixView<S>& b, T* c, int64_t m, int64_t n, int64_t k);
 

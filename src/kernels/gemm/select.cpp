@@ -111,8 +111,8 @@ bool unpacked_b_pays(const Problem& p) {
   return p.b.k == 1 && p.m <= p.limits.unpacked_b_rows_most && (cheap || 4 * p.m >= 3 * round_up(p.m, p.small_width));
 }
 
-// Rows at larger strides map to too few cache sets, the more so the larger k is. With wide vectors this pays if C is
-// narrow or has few rows.
+// Rows at larger strides map to too few cache sets, the more so the larger k is. With wide vectors larger strides still
+// pay if C is narrow or has few rows.
 bool outer_pays(const Problem& p) {
   const int64_t apart = std::max(p.a.k, p.b.k) * p.sum_bytes;
   const bool one_block = p.k <= kContractBlock;

@@ -16,7 +16,7 @@ namespace sheaf::kernels {
 // The facts on which the choice depends. A product by one column is described as the transposed product of one row.
 struct GemmProblem {
   struct Strides {
-    int64_t minor, k;  // along the rows of A or columns of B, and along k
+    int64_t minor, k;  // from one row of A or column of B to the next, and along k
   };
   int64_t m, n, k;
   Strides a, b;

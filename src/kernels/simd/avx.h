@@ -287,7 +287,7 @@ struct Simd<float> {
       }
   }
   SHEAF_TURNED_COLUMNS
-  // Two pairs of columns.
+  // Quads: two columns from each of two AVX2 vectors.
   static constexpr int kQuads = 4;
   template <int kVectors, class B>
   [[gnu::always_inline]] static void load_quads(V (&y)[kVectors], const B* b, int64_t ldb) {

@@ -4,7 +4,7 @@
 // Each Simd<T> has arithmetic, and:
 //   max(a, b): b where a is NaN; b is never NaN.
 //   if_less(x, c, a, b): x < c ? a : b.
-//   pow2(shifted): 2^n where the sum with scalar::math's kRoundToInt left n in the low bits.
+//   pow2(shifted): 2^n for shifted = n + kRoundToInt (scalar::math), which has n in its low bits.
 //   load_row(y, b): consecutive elements into all of y.
 //   multiply(acc, a, y): acc[i][v] += a[i] y[v].
 //   begin(acc, a, y): acc[i][v] = a[i] y[v].
@@ -12,7 +12,7 @@
 // For floats:
 //   multiply_columns(acc, b, ldb, x, ldx): acc[i] += x[i * ldx + l] b[l + lane * ldb] for kColumnDepth<element of b> l,
 //   in order.
-//   Loads of kLanes narrow floats, widened.
+//   load(p) of kLanes narrow floats, which it widens.
 // For floats, but not the portable one:
 //   load_quads(y, b, ldb): y[i] has elements 4 i to 4 i + 3 of each of kQuads columns, for enough y to hold 16 bytes of
 //   a column. splat_quad(x): x[0] to x[3] for each of the columns. sum_quads(v, out): out[r] = (v[0] + v[1]) + (v[2]
@@ -27,7 +27,7 @@
 //   multiply_row_steps(acc, steps, a, lda, b, ldb, each): `steps` times multiply_rows; calls each() before every one.
 //   tile(k, a, lda, b, ldb, from, to, ldc, add, line, step, period, near): the largest tile in assembly. Stores `from`
 //   (if any) and a sum of k outer products to rows ldc apart, or adds to them; prefetches like Prefetch.
-//   packing_tile(k, a, b, ldb, packed, to, ldc, add, ahead): the same for a packed a; packs b.
+//   packing_tile(k, a, b, ldb, packed, to, ldc, add, ahead): the same for a packed a; also packs b.
 //   row_tile(k, a, lda, b, ldb, to, ldc, add, line, step, period): the same for rows of a that are contiguous, lda
 //   apart. leaving_row_tile also copies these rows, and taking_row_tile reads that copy. pack_transposed(to, from,
 //   apart, used, width, k): to[l][i] = from[i * apart + l] for l < k and i < width, of which `used` exist; the rest are

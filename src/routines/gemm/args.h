@@ -48,10 +48,10 @@ constexpr int64_t contract_block(int64_t k) {
   return std::max(kMultiple, (each + kMultiple - 1) / kMultiple * kMultiple);
 }
 
-// With Arithmetic::bf16_dot a chain of bf16 takes two terms at a time (scalar/bf16_dot.h).
+// With Arithmetic::bf16_dot a chain of bf16 adds two terms at a time (scalar/bf16_dot.h).
 
 // With Arithmetic::bf16_tiles a product of bf16 with several rows and columns has no blocks: groups of kBf16TileTerms k
-// are added to the total one after the other.
+// are added to the total in order.
 constexpr bool sums_by_tiles(Arithmetic arithmetic, DType dtype, int64_t m, int64_t n) {
   return arithmetic.bf16_tiles && dtype == DType::BF16 && m > 1 && n > 1;
 }

@@ -1,4 +1,4 @@
-// The routine that finishes a reduction whose blocks were summed by separate tasks.
+// A routine that combines the block totals of a reduction whose blocks were summed by separate tasks.
 #pragma once
 #include "routines/routine.h"
 #include "tensor/dtype.h"

@@ -5,7 +5,7 @@
 
 namespace sheaf::routines {
 
-// Buffers: x [rows, n], values [rows, count], positions [rows, count] (i32); x may be values.
+// Buffers: x [rows, n], values [rows, count], positions [rows, count] (i32); x may alias values.
 template <class Int = int64_t>
 struct SortArgs {
   static constexpr std::string_view kRoutine = "sort";

@@ -6,7 +6,8 @@
 namespace sheaf::scalar::math {
 
 namespace detail {
-// log10(e), and log10(2) of which the first part is short enough that its product with any exponent is exact.
+// log10(e) and log10(2) as hi + lo; the hi part of log10(2) has so few bits that its product with any exponent is
+// exact.
 template <class T>
 struct Log10Constants;
 template <>
