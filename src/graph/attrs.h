@@ -14,7 +14,7 @@ namespace sheaf::graph {
 
 using AttrValue = std::variant<int64_t, bool, double, std::string, DType, Sizes>;
 
-// Copies share the attributes until one of them gets another.
+// Copy on write: copies share the attributes until one of them adds another.
 class Attrs {
  public:
   using Items = std::vector<std::pair<const char*, AttrValue>>;

@@ -1,5 +1,5 @@
-// How an op is applied. Rules and builtins call `apply`; what happens (run now, record a node, or both) is decided by
-// the engine that the trace layer installs.
+// How an op is applied. Rules and builtins call `apply`; the engine that the trace layer installs decides what happens:
+// run now, record a node, or both.
 #pragma once
 #include "graph/op_def.h"
 
@@ -9,7 +9,7 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual std::vector<Operand> apply(const OpDef& op, std::vector<Operand> inputs, Attrs attrs) = 0;
-  // A control node as given, but for values: it is recorded, or, when all its inputs are known, run.
+  // Takes a control node without values. Records it, or runs it when all its inputs are known.
   virtual std::vector<Operand> apply_control(Ref<Node> node) = 0;
 };
 void install_engine(Engine* engine);

@@ -1,6 +1,6 @@
-// A partition of a graph's nodes into kernels, as data: which nodes are computed together, and in which order the
-// groups run. Passes choose the groups (passes/graph), memory is planned for them, and each back end carries them out
-// in its own way.
+// A partition of a graph's nodes into kernels, as data: which nodes one kernel computes, and in which order the groups
+// run. Passes choose the groups (passes/graph), `memory` plans for them, and each back end executes them in its own
+// way.
 #pragma once
 #include <vector>
 
@@ -21,20 +21,20 @@ struct FusionGroup {
   struct Member {
     Node* node;
     bool row = false;         // has one value per row, not one per element
-    SmallVec<int, 4> inputs;  // for each operand the position of the member that makes it, or -1
-    bool stored = false;      // needed outside (the root always is)
+    SmallVec<int, 4> inputs;  // per operand: position of the member that computes it, or -1
+    bool stored = false;      // read outside the group (the root always is)
   };
   Kind kind = Single;
   std::vector<Member> members;  // ascending ids; the last is the root. Product: the product alone
   Sizes space;                  // Map, Rows, Reduce: without axes of size 1
-  // Product: at most one group each. They may run before and after the product, or inside it, tile by tile.
-  std::vector<FusionGroup> prologue;  // Map or Rows: makes the first factor, which nothing else reads
+  // Product: at most one group each. They run before and after the product, or inside it, tile by tile.
+  std::vector<FusionGroup> prologue;  // Map or Rows: computes the left operand, which nothing else reads
   std::vector<FusionGroup> epilogue;  // Map, or a sum of all elements: reads the result, and nothing of the prologue
 
   Node* root() const { return members.back().node; }
 };
 
-// Calls f for the kernels of a group in the order in which they run: the prologue, the group itself, the epilogue.
+// Calls f for the kernels of a group in execution order: the prologue, the group itself, the epilogue.
 template <class F>
 void each_part(const FusionGroup& g, F f) {
   for (const FusionGroup& p : g.prologue)
@@ -55,16 +55,16 @@ void each_read(const FusionGroup& kernel, F f) {
 
 bool has_member(const FusionGroup& kernel, const Node* n);
 
-// Sizes without the ones.
+// Sizes without those that are 1.
 Sizes squeezed(const Sizes& sizes);
-// The array that a chain of views looks at; of an operand that is a node.
+// The node under a chain of views. `o` must be a node's output.
 Node* base_of(const Operand& o);
 
 // One line per kernel, with the place in the program; `!` marks members that are stored.
 std::string print(const std::vector<FusionGroup>& groups);
 
-// Throws an internal error unless the groups are as described above: each computing node of the graph in one of them,
-// each operand made before it is read, prologues and epilogues legal.
+// Throws an internal error unless the groups satisfy the above: each computing node of the graph is in exactly one,
+// each operand is computed before it is read, prologues and epilogues are legal.
 void verify(const Graph& g, const std::vector<FusionGroup>& groups);
 
 }  // namespace sheaf::graph

@@ -8,7 +8,7 @@
 namespace sheaf::graph {
 namespace {
 
-// By id. Where ids are dense an array over them is several times faster than comparing.
+// Sorts by id. Where ids are dense, an array indexed by id is several times faster than a comparison sort.
 std::vector<Node*> in_order(std::vector<Node*> nodes) {
   if (nodes.empty()) return nodes;
   uint64_t oldest = ~0ull, newest = 0;
@@ -30,8 +30,8 @@ std::vector<Node*> in_order(std::vector<Node*> nodes) {
 
 std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest) {
   if (!g.nodes.empty() && oldest == 0) return g.nodes;
-  // Every pass asks, so this is worth a bit for each node: those of a graph are made one after the other. Older ones,
-  // such as inputs that were there before, are few.
+  // Every pass calls this, so it uses one bit per node: the nodes of a graph have nearby ids. Older nodes, such as
+  // inputs from before, are few.
   constexpr uint64_t kWindow = 1 << 18;
   uint64_t newest = 0;
   for (const auto& n : g.inputs)
@@ -44,7 +44,7 @@ std::vector<Node*> live_nodes(const Graph& g, uint64_t oldest) {
   uint64_t first = std::max(oldest, newest < kWindow ? 0 : newest - kWindow + 1);
   std::vector<bool> seen(newest - first + 1);
   std::unordered_set<Node*> seen_before;
-  // Nodes are looked at in the order in which they are found, so the list is also what is left to do.
+  // Nodes are visited in the order in which they are found, so the list is also the worklist.
   std::vector<Node*> order;
   auto add = [&](Node* n) {
     if (n->id < oldest) return;

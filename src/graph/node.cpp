@@ -56,7 +56,7 @@ Ref<Node> with_inputs(const Node& n, std::vector<Operand> inputs) {
 uint64_t next_node_id() { return next_id.load(); }
 
 Node::~Node() {
-  // A tape of 100,000 steps is a chain of that length: dropping the last node must not recurse through it.
+  // A tape of 100,000 steps is a chain of that length: freeing the last node must not recurse along it.
   thread_local std::vector<Operand>* pending = nullptr;
   if (pending) {
     for (Operand& o : inputs)

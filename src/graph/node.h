@@ -27,8 +27,8 @@ std::string type_text(const TensorType& t);  // "f32[2x3]"
 
 struct Node;
 
-// One output of a node, or a concrete tensor: whatever an op can be applied to. Graphs are full of these and passes
-// copy them, so both are behind pointers.
+// One output of a node, or a concrete tensor: anything that an op can be applied to. Graphs hold many of these and
+// passes copy them, so both are behind pointers.
 class Operand {
  public:
   Operand() = default;
@@ -57,11 +57,12 @@ class Operand {
   int index_ = 0;
 };
 
-// The reverse rule of one particular node (custom-vjp): adjoints of the inputs from the inputs and the adjoints of the
-// outputs; an empty operand means that nothing flows to that input.
+// The VJP rule of one particular node (custom-vjp): computes adjoints of the inputs from the inputs and the adjoints of
+// the outputs. An empty operand means that no gradient flows to that input.
 using CustomVjp = std::function<std::vector<Operand>(std::span<const Operand> inputs, const std::vector<Operand>& dy)>;
 
-// What a host-call node does when its turn comes (prints, checks a guard), given the values of its inputs. May throw.
+// The action of a host-call node (print, check a guard), called in program order with the values of its inputs. May
+// throw.
 using HostCall = std::function<void(std::span<const Tensor>)>;
 
 struct Node : Counted {
@@ -71,17 +72,17 @@ struct Node : Counted {
   std::vector<TensorType> types;
   std::vector<Tensor> values;  // empty unless executed
   uint64_t id;
-  Span span;  // the user's form it came from
+  Span span;  // the user's form that created it
   std::shared_ptr<const CustomVjp> custom;
   std::shared_ptr<const HostCall> host;
   std::vector<std::shared_ptr<const Graph>> subgraphs;  // of control nodes: branches, bodies, tests
   Node(const OpDef* op, Attrs attrs, std::vector<Operand> inputs, std::vector<TensorType> types);
-  ~Node();  // takes long chains apart iteratively
+  ~Node();  // frees long chains iteratively
 };
 
-// The same node on other inputs; values, which belong to the old ones, are left behind.
+// Copies a node with other inputs. Drops its values, which belong to the old inputs.
 Ref<Node> with_inputs(const Node& n, std::vector<Operand> inputs);
-// Nodes made from now on have this id or a greater one.
+// Returns a lower bound for the ids of all nodes created from now on.
 uint64_t next_node_id();
 
 }  // namespace sheaf::graph

@@ -11,13 +11,13 @@
 
 namespace sheaf::graph {
 
-// A value for each of some nodes, to begin with `T()`. Those of a graph were made one after the other, so this is an
-// array over their ids; older ones, such as leaves that were there long before, are few and looked up.
+// A map from nodes to values; a node without an entry has `T()`. The nodes of one graph have nearby ids, so this is an
+// array indexed by id; the few older nodes, such as leaves from before, are in a hash map.
 template <class T>
 class NodeMap {
  public:
   NodeMap() = default;
-  // `nodes` in order of creation.
+  // `nodes` must be in order of creation.
   explicit NodeMap(std::span<Node* const> nodes, const T& start = T()) : start_(start) {
     if (nodes.empty()) return;
     uint64_t newest = nodes.back()->id, window = kSpread * nodes.size();
@@ -36,7 +36,7 @@ class NodeMap {
   }
 
  private:
-  static constexpr uint64_t kSpread = 16;  // ids for each node, at most
+  static constexpr uint64_t kSpread = 16;  // upper limit of ids per node
   static_assert(!std::is_same_v<T, bool>, "a vector of bits has no references");
   uint64_t first_ = 0;
   std::vector<T> values_;

@@ -144,7 +144,7 @@ class Parser {
     Attrs attrs;
     for (bool first = true; !s_.accept("}"); first = false) {
       if (!first) s_.expect(",");
-      // Attributes keep pointers to their keys; those of interned names live as long as the program.
+      // Attributes keep pointers to their keys; an interned name lives as long as the program.
       const char* key = Name(s_.word()).str().c_str();
       s_.expect("=");
       attrs.add(key, attribute());

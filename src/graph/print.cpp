@@ -58,7 +58,7 @@ class Printer {
   }
 
  private:
-  // Host calls, and control nodes with their sub-graphs, are seen to be effects.
+  // Marks host calls, and control nodes with their sub-graphs, as effects.
   static bool is_plain(const Node& n) { return n.op->kind != OpKind::Host && n.op->kind != OpKind::Control; }
   void number(Node* n) { numbers_.emplace(n, numbers_.size()); }
   std::string name(Node* n) const { return fmt::format("v{}", numbers_.at(n)); }

@@ -1,6 +1,6 @@
-// Graphs as text. The text says everything that decides a value (attributes, types, constants to the bit), so
-// parse(print(g)) equals g; spans and the rules of custom-vjp are not in it. Control nodes are followed by their
-// sub-graphs, host calls show only what they get: such text is for reading.
+// Graphs as text. The text states everything that decides a value (attributes, types, constants to the bit), so
+// parse(print(g)) equals g; it omits spans and the rules of custom-vjp. Control nodes are followed by their sub-graphs,
+// and host calls show only their inputs: such text is for reading and cannot be parsed.
 //
 //   graph(v0: f32[2x3]) {
 //     v1: f32[2x3] = mul(v0, const f32[] {0x1.8p+1})
@@ -11,7 +11,7 @@
 //     return v2.0, v1
 //   }
 //
-// `keep` names nodes that are computed although no output needs them: checks.
+// `keep` names nodes that run although no output depends on them: checks.
 #pragma once
 #include <functional>
 #include <string>
@@ -21,10 +21,10 @@
 
 namespace sheaf::graph {
 
-// The entry of a name, or nullptr: the table of ops is above this layer.
+// Finds the entry of a name, or nullptr. A callback, because the table of ops is above this layer.
 using FindOp = std::function<const OpDef*(std::string_view)>;
 
-// The next graph of the text. Throws UserError (parse) with the place.
+// Parses the next graph of the text. Throws UserError (parse) with the position.
 Graph parse(Scanner& s, const FindOp& find_op);
 // Equal up to ids and spans; constants to the bit.
 bool equal(const Graph& a, const Graph& b);

@@ -20,7 +20,7 @@ void check_operand(const Graph& g, const Operand& o, uint64_t before, const char
 }
 
 void check_types(const Graph& g, const Node& n) {
-  if (!n.op->infer) return;  // inputs and custom nodes state their own
+  if (!n.op->infer) return;  // inputs and custom nodes state their types themselves
   std::vector<TensorType> inputs;
   for (const Operand& in : n.inputs)
     inputs.push_back(in.type());

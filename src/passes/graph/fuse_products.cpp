@@ -1,5 +1,5 @@
-// What a group must be for each role is decided here, from the graph alone. How its arrays are laid out, and so whether
-// a device can run it tile by tile, is known later; a device that cannot runs the parts one after the other.
+// Decides from the graph alone which groups may be prologues and epilogues. Layouts, and so whether a device can run a
+// fused product tile by tile, are known later; a device that cannot runs the parts one after the other.
 #include "passes/graph/fuse_products.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using graph::Operand;
 
 int64_t elements(const Sizes& sizes) { return num_elems(sizes).value(); }
 
-// The product of one pair of matrices of floats, with several rows and columns, or nullptr.
+// Returns the product if it is of one pair of float matrices, with several rows and columns; else nullptr.
 const Node* product_of(const FusionGroup& g) {
   if (g.kind != FusionGroup::Single && g.kind != FusionGroup::Product) return nullptr;
   const Node* n = g.root();
@@ -35,15 +35,15 @@ bool is_large_product(const FusionGroup& g, const FusionLimits& limits) {
   return n && elements(n->types[0].sizes) >= limits.min_product_elements;
 }
 
-// Elementwise, or a sum of all elements.
+// True for an elementwise group, or a sum of all elements.
 bool can_be_epilogue(const FusionGroup& g) {
   return g.kind == FusionGroup::Map ||
          (g.kind == FusionGroup::Reduce && g.root()->op->name == "sum" && elements(g.root()->types[0].sizes) == 1);
 }
 
-// Chooses the epilogue of each product. A group that becomes one runs earlier than it would have: right after the
-// product. The groups that it overtakes see what they saw before, but memory may suffer: an array that one of them
-// still reads, or an argument, can then no longer be written over by the group. Such a group stays where it is.
+// Chooses the epilogue of each product. A group that becomes one runs earlier than before: right after the product.
+// Groups in between still read the same values, but memory reuse may suffer: the group can no longer overwrite an array
+// that one of them still reads, or an argument. In that case it stays where it is.
 class EpilogueChoice {
  public:
   EpilogueChoice(const graph::Graph& g, const std::vector<FusionGroup>& groups, const FusionLimits& limits)
@@ -55,7 +55,7 @@ class EpilogueChoice {
     }
   }
 
-  // For each group the number of its epilogue, or -1.
+  // Returns for each group the index of its epilogue, or -1.
   std::vector<int> run() {
     for (size_t k = 0; k < groups_.size(); ++k)
       if (can_be_epilogue(groups_[k])) consider(static_cast<int>(k));
@@ -87,7 +87,7 @@ class EpilogueChoice {
   std::vector<int> epilogue_;
 };
 
-// Whether a group makes the first factor of a product, one value for each element.
+// True if a group computes the left operand of a product, one value per element.
 bool makes_factor(const FusionGroup& g, const Node* factor) {
   if (g.kind != FusionGroup::Map && g.kind != FusionGroup::Rows) return false;
   return std::any_of(g.members.begin(), g.members.end(),
@@ -146,7 +146,7 @@ std::vector<FusionGroup> fuse_prologues(const graph::Graph& g, std::vector<Fusio
     FusionGroup fused = std::move(group);
     fused.kind = FusionGroup::Product;
     fused.prologue.push_back(std::move(out.back()));
-    // A prologue is not complete before the product is: an epilogue that reads more of it runs by itself.
+    // A prologue is complete only when the product is: an epilogue that reads another of its results runs by itself.
     std::vector<FusionGroup> apart;
     if (!fused.epilogue.empty() && reads_member(fused.epilogue[0], fused.prologue[0])) std::swap(apart, fused.epilogue);
     out.back() = std::move(fused);

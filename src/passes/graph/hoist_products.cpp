@@ -15,16 +15,17 @@ namespace {
 using graph::Node;
 using graph::Operand;
 
-// Results of products in front of a scan: a memory that grows with the turns, and what waits for a matrix at all.
+// Limits of hoisting: the result's memory, which grows with the trip count, and the rows up to which a product is bound
+// by reading the matrix.
 constexpr int64_t kMostElements = 1 << 24, kMostRows = 64;
-// Products of so few rows, in so many turns, by a matrix whose columns are contiguous: each would bring it into the
-// order of its rows, or read it twice as slowly (bench_gemm skinny).
+// Products of this few rows, in this many iterations, by a matrix stored by columns: each one would repack the matrix
+// to row-major order, or read it at half the speed (bench_gemm skinny).
 constexpr int64_t kFewRows = 16, kManyTurns = 16;
 
 bool is_scan(const Node* n) { return n->op->nested == graph::Nested::Scan; }
 bool is_view(const Node& n) { return n.op->view && n.inputs.size() == 1; }
 
-// What lies under views, all of which satisfy `may`.
+// The operand under a chain of views that all satisfy `may`.
 template <class F>
 Operand under_views(Operand o, F may) {
   while (o.is_node() && is_view(*o.node()) && may(*o.node())) {
@@ -34,7 +35,7 @@ Operand under_views(Operand o, F may) {
   return o;
 }
 
-// Of one scan: its body's parameters are the index, carries, rows of xs and captures.
+// For one scan. The parameters of its body are the index, carries, rows of xs and captures.
 class Hoisting {
  public:
   explicit Hoisting(const Node* scan)
@@ -50,7 +51,7 @@ class Hoisting {
 
   bool any() const { return !products_.empty(); }
 
-  // The scan on renamed inputs.
+  // Rebuilds the scan on renamed inputs.
   Ref<Node> rewritten(const Rebuild& outer) const {
     const std::vector<Operand> given = outer.renamed(scan_->inputs);
     std::vector<Operand> inputs = given, results;
@@ -82,7 +83,7 @@ class Hoisting {
   }
 
  private:
-  // Which parameter of the body an operand is, or -1.
+  // The index of the body's parameter that an operand is, or -1.
   ptrdiff_t parameter(const Operand& o) const {
     if (!o.is_node()) return -1;
     const auto it = std::find(body_.inputs.begin(), body_.inputs.end(), o.node());
@@ -98,7 +99,7 @@ class Hoisting {
     return under_views(o, [](const Node&) { return true; });
   }
 
-  // By something that is the same in all turns; several rows and columns of one pair of matrices.
+  // True for products by a loop invariant, of one pair of matrices with several rows and columns.
   bool is_product(const Node& n) const {
     if (n.op->name != "dot" || (n.types[0].dtype != DType::F32 && n.types[0].dtype != DType::F64)) return false;
     const Operand fixed = fixed_under(n.inputs[1]);
@@ -124,7 +125,7 @@ class Hoisting {
     return permuted;
   }
 
-  // An operand of the body in front of the scan.
+  // Rebuilds an operand of the body outside the scan.
   Operand outside(const Operand& o, const std::vector<Operand>& inputs) const {
     if (!o.is_node()) return o;
     const ptrdiff_t p = parameter(o);
@@ -132,12 +133,12 @@ class Hoisting {
     return Operand(with_inputs(*o.node(), {outside(o.node()->inputs[0], inputs)}), 0);
   }
 
-  // The matrix of a product, in row-major order.
+  // Materializes the matrix of a product in row-major order.
   Operand written_out(const Node& n, const std::vector<Operand>& inputs) const {
     return graph::apply(ops::op("stop_gradient"), {outside(n.inputs[1], inputs)});
   }
 
-  // The rows of all turns: [turns, 1, rows, columns].
+  // The product for all iterations: [iterations, 1, rows, columns].
   Operand product(const Node& n, const std::vector<Operand>& inputs) const {
     const Size turns = turns_, rows = n.types[0].sizes[1], columns = n.types[0].sizes[2];
     const Operand x = outside(row_under(n.inputs[0]), inputs), matrix = outside(n.inputs[1], inputs);

@@ -19,7 +19,7 @@ bool all_are(const Sizes& sizes, int64_t value) {
   return std::all_of(sizes.begin(), sizes.end(), [&](Size s) { return s.value() == value; });
 }
 
-// A node that puts a part into the array: the part is its last operand.
+// A node that writes a part into the array; the part is its last operand.
 struct Part {
   Node* node;
   int64_t start, size;  // along the axis
@@ -84,7 +84,7 @@ class Joining : public Rewrite {
       if (o.is_node()) ++uses_[o.node().get()];
   }
 
-  // Whether another slice_add goes on from n, and nobody else sees it.
+  // True if n has one use, the array operand of another slice_add.
   bool continues(const Node* n) const { return uses_[n] == 1 && follower_[n]; }
 
   std::optional<Chain> chain_to(Node* last) const {
@@ -128,8 +128,8 @@ class Joining : public Rewrite {
   const Node* first_ = nullptr;
   graph::NodeMap<int> uses_;
   graph::NodeMap<char> follower_;                    // the array of a slice_add
-  std::unordered_map<const Node*, Chain> chains_;    // by their last nodes
-  std::unordered_map<const Node*, Operand> joined_;  // by the nodes of all chains, when made: the parts
+  std::unordered_map<const Node*, Chain> chains_;    // by last node
+  std::unordered_map<const Node*, Operand> joined_;  // by every node of the chain, once built: the concatenation
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ class Joining : public Rewrite {
 
   const Node* first() const override { return first_; }
 
-  // Whatever else reads the reshapes before it keeps them alive.
+  // The earlier reshapes stay alive only if they have other readers.
   Operand make(Node* n, const Rebuild& rebuild) override {
     if (!can_go(n)) return {};
     Operand x = n->inputs[0];

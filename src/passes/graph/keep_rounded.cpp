@@ -16,7 +16,7 @@ namespace {
 using graph::Node;
 using graph::Operand;
 
-constexpr int64_t kLeast = 1 << 12;  // elements: fewer are rounded in no time
+constexpr int64_t kLeast = 1 << 12;  // elements: rounding fewer takes no time worth saving
 constexpr size_t kNone = ~size_t{0};
 
 bool is_rounding(const Node& n) {
@@ -77,12 +77,12 @@ class Rounding {
     return elements >= kLeast;
   }
 
-  // The large input that a node reads by itself.
+  // The large input that is the node's only operand, or kNone.
   size_t input_of(const Node& n) const {
     return n.inputs.size() == 1 && n.inputs[0].is_node() ? weight_[n.inputs[0].node().get()] : kNone;
   }
 
-  // The first rounded input that a node is computed from element by element.
+  // The first rounded input that a node is computed from elementwise, or kNone.
   size_t find_made_of(const Node& n) const {
     if (const size_t i = weight_[&n]; i != kNone) return dtypes_.count(i) ? i : kNone;
     if (n.op->kind != graph::OpKind::Elementwise) return kNone;
@@ -94,9 +94,9 @@ class Rounding {
 
   const graph::Graph& g_;
   const std::vector<Node*> nodes_;
-  graph::NodeMap<size_t> weight_;   // the large input that a node is
-  graph::NodeMap<size_t> made_of_;  // the rounded input that it is computed from
-  std::map<size_t, DType> dtypes_;  // in which inputs are read
+  graph::NodeMap<size_t> weight_;   // the large input that a node is, or kNone
+  graph::NodeMap<size_t> made_of_;  // the rounded input that a node is computed from, or kNone
+  std::map<size_t, DType> dtypes_;  // the narrow dtype of each rounded input
   std::vector<RoundedInput> rounded_;
 };
 

@@ -57,7 +57,7 @@ class Orienting : public Rewrite {
   }
 
  private:
-  // Whose users matter: products, and what may stand between them and transposes.
+  // True for nodes whose users are tracked: products, and reshapes between them and transposes.
   static bool leads_to_transposes(const Node* n) { return is_dot(n) || n->op->name == "reshape"; }
 
   bool turns(Node* n) const { return is_dot(n) && only_transposed(n); }
@@ -69,7 +69,7 @@ class Orienting : public Rewrite {
     });
   }
 
-  // Everything between a dot that was transposed and the transposes: what those gave is now the product itself.
+  // Replaces everything between a transposed dot and the transposes: their results are now the product itself.
   void forward(Node* n, const Operand& y) {
     for (Node* u : users_[n]) {
       if (swaps_last_two(u))
@@ -82,7 +82,7 @@ class Orienting : public Rewrite {
   using Users = std::vector<Node*>;  // nullptr: an output
   const Node* first_ = nullptr;
   graph::NodeMap<Users> users_;
-  std::unordered_map<Node*, Operand> transposed_;  // what replaces a product
+  std::unordered_map<Node*, Operand> transposed_;  // the replacement of a product
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Products that are only wanted transposed are computed that way round: (A B)ᵀ = Bᵀ Aᵀ. The gradient of a weight that
-// was itself read transposed (tied embeddings) is then written once, where it is needed, instead of being copied.
+// Computes a product that is read only transposed in its transposed form: (A B)ᵀ = Bᵀ Aᵀ. The gradient of a weight that
+// was itself read transposed (tied embeddings) is then written once, in its final layout, instead of being copied.
 #pragma once
 #include "passes/graph/rebuild.h"
 

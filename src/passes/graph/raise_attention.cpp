@@ -1,7 +1,7 @@
-// 1. From every contraction: is its left side, reshapes aside, the softmax of something along the last axis?
-// 2. Peel that something: masks by `where` and `add`, factors, down to the contraction of q and k.
-// 3. Nothing else may use the weights, or they would be computed all the same.
-// 4. Put the op in place of the outer contraction, and make again what depends on it.
+// 1. For each contraction: is its left operand, looking through reshapes, a softmax along the last axis?
+// 2. Peel the argument of the softmax: masks by `where` and `add`, factors, down to the contraction of q and k.
+// 3. Nothing else may read the weights, or they would have to be computed anyway.
+// 4. Replace the outer contraction by the op, and rebuild the nodes that depend on it.
 #include "passes/graph/raise_attention.h"
 
 #include <cmath>
@@ -19,7 +19,7 @@ using graph::Node;
 using graph::Operand;
 
 constexpr int64_t kLeastScores = 64 * 64;
-// A score this low has no weight against any other; a row of nothing else is uniform either way.
+// A score this low has no weight next to any other; a row of only such scores is uniform either way.
 constexpr double kAsGoodAsNothing = -1e8;
 
 bool is(const Operand& o, std::string_view name) { return o.is_node() && o.node()->op->name == name; }
@@ -45,7 +45,7 @@ bool along_last_axis(const Operand& reduction) {
   return axes.size() == 1 && axes[0] == Size(input(reduction, 0).rank() - 1);
 }
 
-// What `weights` is the softmax of.
+// The argument of the softmax that computes `weights`, if it is one.
 std::optional<Operand> softmax_of(const Operand& weights) {
   if (!is(weights, "div")) return {};
   Operand e = input(weights, 0), total = look_through(input(weights, 1), {"reshape", "broadcast"});
@@ -80,14 +80,14 @@ struct Scores {
       Filled
     } kind;  // Hidden: the opposite of Shown; Taken: subtracted; Filled: shown, or `fill`
     Operand fill;
-    Sizes sizes;  // what it is stretched to
+    Sizes sizes;  // after broadcasting
   };
   std::vector<Mask> masks;
   std::vector<std::pair<Operand, bool>> factors;  // true: divides
   Operand product;                                // of q and kᵀ
 };
 
-// False when there is something else among the scores.
+// Returns false if the scores contain anything else.
 bool peel(Operand x, Scores& s) {
   for (;;) {
     if (is(x, "dot")) {
@@ -98,7 +98,7 @@ bool peel(Operand x, Scores& s) {
       x = Operand(input(x, 0));
       continue;
     }
-    bool scaled = !s.factors.empty();  // a mask under a factor would be scaled too
+    bool scaled = !s.factors.empty();  // a factor would scale a mask under it too
     if (is(x, "where") && !scaled) {
       for (int side : {1, 2}) {
         std::optional<double> fill = constant_value(input(x, 3 - side));
@@ -181,7 +181,7 @@ class Raising {
     return out;
   }
 
-  // Whether a node that has an effect was made again.
+  // True if a node with an effect was copied.
   bool touched_effects() const {
     for (const auto& [n, copy] : copies_) {
       if (n->host) return true;
@@ -202,7 +202,7 @@ class Raising {
     std::vector<Operand> inputs;
     for (const Operand& in : n->inputs)
       inputs.push_back(renamed(in));
-    // Reshapes around the op would copy, as its result is a transposed view.
+    // A reshape around the op would copy, because its result is a transposed view.
     if (n->op->name == "reshape") return {viewed(inputs[0], n->types[0].sizes)};
     Ref<Node> node = copies_[n] = with_inputs(*n, std::move(inputs));
     std::vector<Operand> out;
@@ -288,8 +288,8 @@ class Raising {
   }
 
   graph::NodeMap<int64_t> uses_;
-  std::unordered_map<Node*, std::vector<Operand>> replaced_;  // by outputs
-  std::unordered_map<Node*, Ref<Node>> copies_;               // of the nodes that were only made again
+  std::unordered_map<Node*, std::vector<Operand>> replaced_;  // by node: its new outputs
+  std::unordered_map<Node*, Ref<Node>> copies_;               // nodes that were only copied
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Recognises attention that a program has written out, softmax(scale · q kᵀ + mask) v, and makes it one op
+// Recognizes attention written as separate ops, softmax(scale · q kᵀ + mask) v, and replaces it by one op
 // (ops/attention.cpp).
 #pragma once
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace sheaf::passes {
 
-// Expects: sizes known; to run before derivatives are taken, since the reverse of what was written out stores the
-// scores. Leaves: operands of the same values, rounded in another way: the only graph pass that changes bits. Scores of
-// fewer than 64 x 64 elements are left as they are: they cost little, and stay the same to the bit.
+// Expects: sizes known; must run before gradients are taken, because the VJP of the separate ops stores the scores.
+// Leaves: operands with the same values, rounded differently: the only graph pass that changes bits. Scores of fewer
+// than 64 x 64 elements are left alone: they cost little, and keep their bits.
 graph::Graph raise_attention(const graph::Graph& g);
-// The same for part of a graph that is still being built; nothing is raised where an effect would have to be made
-// again, as whoever keeps the list of effects knows only the first one.
+// The same for part of a graph that is still being built. Does nothing where it would have to copy a node with an
+// effect, because the owner of the list of effects knows only the original.
 std::vector<graph::Operand> raise_attention(const std::vector<graph::Operand>& outputs);
 
 }  // namespace sheaf::passes

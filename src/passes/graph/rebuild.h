@@ -1,4 +1,4 @@
-// What rewriting passes share: a graph whose nodes are made again from the first one that changes.
+// Shared by rewriting passes: a graph whose nodes are rebuilt from the first one that changes.
 #pragma once
 #include <memory>
 #include <span>
@@ -11,12 +11,12 @@ namespace sheaf::passes {
 
 class Rebuild {
  public:
-  // `nodes` are the live ones of g, in order. Those before `first` stay as they are: nodes must keep their order, which
-  // is that of their ids.
+  // `nodes` are the live nodes of g, in order. Those before `first` are kept: nodes must stay in the order of their
+  // ids.
   Rebuild(const graph::Graph& g, const std::vector<graph::Node*>& nodes, const graph::Node* first);
 
-  // Calls make(node) for each node from `first` on: what takes its place (of one output), or an empty operand where it
-  // stays, with renamed operands.
+  // Calls make(node) for each node from `first` on. It returns the replacement (of a single output), or an empty
+  // operand to keep the node, with renamed operands.
   template <class F>
   graph::Graph run(F make) {
     for (graph::Node* n : nodes_)
@@ -25,7 +25,7 @@ class Rebuild {
     return finished();
   }
 
-  // What has taken the place of an operand that was made earlier.
+  // The replacement of an operand that was rebuilt earlier.
   graph::Operand renamed(const graph::Operand& o) const;
   std::vector<graph::Operand> renamed(const std::vector<graph::Operand>& operands) const;
 
@@ -37,17 +37,17 @@ class Rebuild {
   graph::NodeMap<graph::Operand> replacement_;  // of output 0
 };
 
-// A pass that puts other nodes in the place of some. What several of them found in one graph is done in one go: making
-// nodes again is what costs time.
+// A pass that replaces single nodes. The rewrites that several passes found in one graph are applied together, because
+// rebuilding nodes is the expensive part.
 class Rewrite {
  public:
   virtual ~Rewrite() = default;
   // The first node that it changes, or null.
   virtual const graph::Node* first() const = 0;
-  // What takes the place of n; empty where n is none of its nodes.
+  // The replacement of n; empty if this pass does not change n.
   virtual graph::Operand make(graph::Node* n, const Rebuild& rebuild) = 0;
 };
-// `nodes` are the live ones of g, in order.
+// `nodes` are the live nodes of g, in order.
 using FindRewrite = std::unique_ptr<Rewrite>(const graph::Graph& g, const std::vector<graph::Node*>& nodes);
 
 graph::Graph rewritten(const graph::Graph& g, const std::vector<graph::Node*>& nodes,

@@ -1,6 +1,7 @@
-// A value that a kernel makes on its way to another one, such as x x inside an activation, would be stored for the
-// reverse pass and loaded there. Where its operands wait in memory anyway, an instruction costs less than both. On a
-// device that waits for memory so do several: the value's *cone*, from what waits in memory to itself.
+// A kernel that computes a value on the way to another one, such as x x inside an activation, would store it for the
+// gradient to load. If its operands are in memory anyway, recomputing it costs an instruction, less than the store and
+// the load. On a device limited by memory several instructions also pay: the value's *cone*, from operands in memory up
+// to the value.
 #include "passes/graph/recompute.h"
 
 #include <algorithm>
@@ -20,9 +21,9 @@ using graph::Node;
 using graph::Operand;
 using graph::OpKind;
 
-// Smaller arrays stay in a cache until they are read.
+// Smaller arrays stay in cache until they are read.
 constexpr int64_t kLeastBytes = 1 << 20;
-// An array is of few elements beside one of so many times as many.
+// An array has few elements next to one with at least this many times as many.
 constexpr int64_t kFew = 8;
 
 int64_t count(const Sizes& sizes) { return num_elems(sizes).value(); }
@@ -48,7 +49,7 @@ class Recomputing {
   }
 
  private:
-  // Marks what goes; the first node that reads some of it.
+  // Marks the values to recompute. Returns the first node that reads one of them.
   Node* choose() {
     std::vector<Node*> candidates;
     graph::NodeMap<char> asked(nodes_);
@@ -65,7 +66,7 @@ class Recomputing {
         if (in.is_node() && asked[in.node().get()]) users_[in.node().get()].push_back(n);
     for (const Operand& o : g_.outputs)
       if (o.is_node()) users_[o.node().get()].push_back(nullptr);
-    // Operands come first: what goes is no operand in memory for what follows.
+    // Producers first: a value that is recomputed is no longer an operand in memory for later candidates.
     std::sort(candidates.begin(), candidates.end(), [](const Node* a, const Node* b) { return a->id < b->id; });
     Node* first = nullptr;
     for (Node* n : candidates) {
@@ -77,7 +78,7 @@ class Recomputing {
     return first;
   }
 
-  // Narrow floats must be rounded, which takes longer than they do in memory.
+  // Narrow floats must be rounded, which takes longer than loading them.
   bool is_cheap(const Node& n) const {
     const auto& [dtype, sizes] = n.types[0];
     return can_repeat(n) && !is_storage_only(dtype) &&
@@ -88,7 +89,7 @@ class Recomputing {
 
   bool is_elsewhere(const Node* user, const Node* n) const { return group_of_[user] != group_of_[n]; }
 
-  // Whether all that read it from memory could as well compute it.
+  // True if every kernel that loads n could as well compute it.
   bool is_needless(const Node* n) {
     std::vector<Operand> leaves;
     std::set<const Node*> cone;
@@ -97,7 +98,7 @@ class Recomputing {
            });
   }
 
-  // The nodes that compute n from what waits in memory, which are the leaves. False: there are too many of them.
+  // Collects the nodes that compute n from operands in memory, the leaves. Returns false if there are too many of them.
   bool find_cone(const Node* n, std::set<const Node*>& cone, std::vector<Operand>& leaves) const {
     if (!cone.insert(n).second) return true;
     return cone.size() <= most_ && std::all_of(n->inputs.begin(), n->inputs.end(), [&](const Operand& in) {
@@ -110,7 +111,7 @@ class Recomputing {
            });
   }
 
-  // Values for rows are so few that they may as well be stored.
+  // Values per row are so few that storing them costs nothing worth saving.
   bool waits_in_memory(const Operand& in) const {
     if (!in.is_node()) return true;
     const Node* n = base_of(in);
@@ -118,7 +119,7 @@ class Recomputing {
     return !m || m->row || (m->stored && !goes_[n]);
   }
 
-  // Whether the group of a user can make n itself and need not read more for it than before: a leaf instead of n.
+  // True if the group of a user can compute n itself without loading more than before: one leaf instead of n.
   bool can_compute(const Node* user, const Node* n, const std::vector<Operand>& leaves) {
     int k = group_of_[user];
     if (k < 0 || groups_[k].kind == FusionGroup::Single) return false;
@@ -131,8 +132,8 @@ class Recomputing {
       const std::vector<const Node*>& read = reads(k);
       if (from == more || std::find(read.begin(), read.end(), from) != read.end()) continue;
       const bool few = kFew * count(in.sizes()) <= count(sizes);
-      // An argument may be written over by what replaces it, unless it is read later: few elements may as well be
-      // copied, where that costs less than what is not stored.
+      // The value that replaces an argument may be written into its memory, unless the argument is read later. An
+      // argument of few elements may be copied then, if that costs less than the store that is saved.
       if (group_of_[from] < 0 && !(few && most_ > 1)) return false;
       if (count(in.sizes()) < count(sizes)) continue;
       if (more || size_bytes(in.dtype()) > size_bytes(dtype)) return false;
@@ -141,7 +142,7 @@ class Recomputing {
     return true;
   }
 
-  // What a group reads from memory.
+  // The nodes that a group reads from memory.
   const std::vector<const Node*>& reads(int k) {
     std::vector<const Node*>& out = reads_[k];
     if (out.empty())
@@ -176,7 +177,7 @@ class Recomputing {
   std::vector<Node*> nodes_;
   graph::NodeMap<int> group_of_;  // -1: an input or a view
   graph::NodeMap<const FusionGroup::Member*> member_;
-  graph::NodeMap<std::vector<Node*>> users_;  // of those that may go; nullptr: an output
+  graph::NodeMap<std::vector<Node*>> users_;  // of the candidates; nullptr: an output
   graph::NodeMap<char> goes_;
   std::vector<std::vector<const Node*>> reads_;
   std::map<std::pair<const Node*, int>, Ref<Node>> copies_;

@@ -1,4 +1,4 @@
-// Values that only later kernels need from memory are computed there again, where that costs less.
+// Recomputes values in the kernels that would otherwise load them from memory, where that costs less.
 #pragma once
 #include <optional>
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace sheaf::passes {
 
-// Expects: sizes known, and the groups that were chosen for the graph.  Leaves: copies of nodes in front of the users
-// in other groups, `most` for one value (FusionLimits::max_recomputed), for which the groups must be chosen anew;
-// nothing where there is none to copy. Values are unchanged to the bit.
+// Expects: sizes known, and the groups chosen for the graph.  Leaves: copies of nodes before their users in other
+// groups, up to `most` ops for one value (FusionLimits::max_recomputed); the groups must then be chosen again. Returns
+// nothing if there is nothing to copy. Values are unchanged to the bit.
 std::optional<graph::Graph> recompute(const graph::Graph& g, const std::vector<graph::FusionGroup>& groups,
                                       size_t most);
 

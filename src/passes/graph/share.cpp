@@ -11,7 +11,7 @@ namespace {
 using graph::Node;
 using graph::Operand;
 
-// Constants are the same when they are the same memory, or the same scalar.
+// Two constants are equal if they share memory, or are equal scalars.
 bool same_operand(const Operand& a, const Operand& b) {
   if (a.is_node() || b.is_node()) return a.is_node() && b.is_node() && a.node() == b.node() && a.index() == b.index();
   const Tensor &x = a.value(), &y = b.value();
@@ -27,7 +27,7 @@ uint64_t hash_operand(const Operand& o) {
                        : t.sizes.size() + 7;
 }
 
-// Nodes by what they compute: open addressing, never more than half full.
+// A hash set of nodes by what they compute: open addressing, at most half full.
 class Known {
  public:
   explicit Known(size_t most) {
@@ -36,7 +36,7 @@ class Known {
       size *= 2;
     slots_.resize(size);
   }
-  // The node that `same` accepts, or null and a place for it.
+  // The node that `same` accepts, or an empty slot for it.
   template <class F>
   Node*& find(uint64_t hash, F same) {
     size_t mask = slots_.size() - 1;
@@ -66,7 +66,7 @@ graph::Graph share_common(const graph::Graph& g) {
     replacement[n.get()] = n;
   graph::Graph out{g.inputs, {}, {}, {}};
   out.nodes.reserve(live.size());
-  // Nodes must stay in their order, which is that of their ids: all are made again from the first one that goes.
+  // Nodes must stay in the order of their ids, so all nodes after the first removed one are rebuilt.
   bool any_gone = false;
   std::vector<Node*> again;
   std::vector<Operand> inputs;

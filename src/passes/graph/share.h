@@ -4,8 +4,8 @@
 
 namespace sheaf::passes {
 
-// Expects: a closed graph.  Leaves: no two live nodes alike (but for host calls and control nodes, which stay their
-// own). Values are unchanged to the bit.
+// Expects: a closed graph.  Leaves: no two identical live nodes, except host calls and control nodes, which are never
+// merged. Values are unchanged to the bit.
 graph::Graph share_common(const graph::Graph& g);
 
 }  // namespace sheaf::passes

@@ -1,5 +1,5 @@
-// A bias is added to all gates of a recurrent cell at once, and each gate then has a function of its own: the sums
-// would be written and read again for nothing.
+// A recurrent cell adds the bias to all gates at once, then applies another function to each gate: without this pass
+// the sums would be stored and loaded again for nothing.
 #include "passes/graph/sink_slices.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Sinking : public Rewrite {
     uses_ = graph::NodeMap<Uses>(nodes);
     for (const Operand& o : g.outputs)
       if (o.is_node()) uses_[o.node().get()].other = true;
-    // From users to what they use: a chain of elementwise nodes sinks as a whole.
+    // Visits users before producers, so that a chain of elementwise nodes sinks as a whole.
     for (size_t i = nodes.size(); i-- > 0;) {
       Node* n = nodes[i];
       if ((uses_[n].sinks = sinks(n))) first_ = n;
@@ -44,9 +44,9 @@ class Sinking : public Rewrite {
 
  private:
   struct Uses {
-    int64_t read = 0;             // elements, by `slices` slices that loops read
-    int slices = 0, sinking = 0;  // `sinking`: nodes of the same sizes that sink themselves
-    bool other = false;           // of a slice: not by loops
+    int64_t read = 0;             // elements that fused loops read, through `slices` slices
+    int slices = 0, sinking = 0;  // `sinking`: users of the same sizes that sink themselves
+    bool other = false;           // has another kind of user; of a slice: one that is no fused loop
     bool sinks = false;
   };
 
@@ -72,7 +72,7 @@ class Sinking : public Rewrite {
     }
   }
 
-  // The part of `o` that `slice` reads of an array of which `o` is an operand, or which it is.
+  // Builds the slice of `o`. `o` is the sliced array of `slice`, or an operand of it that broadcasts to its sizes.
   Operand part(const Rebuild& rebuild, const Operand& o, const Node& slice) const {
     if (is_sinking(o)) {
       const Node& n = *o.node();
@@ -84,7 +84,7 @@ class Sinking : public Rewrite {
       made->span = n.span;
       return Operand(std::move(made), 0);
     }
-    // Axes of one element are stretched, and there may be fewer of them.
+    // `o` may have broadcast axes (of size 1), and fewer axes than the sliced array.
     const Sizes &whole = slice.inputs[0].sizes(), &own = o.sizes();
     Sizes starts, sizes, steps;
     bool cuts = false;

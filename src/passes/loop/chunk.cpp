@@ -1,8 +1,7 @@
-// 1. A nest is a chain of Free loops, of a Vector loop, and perhaps of one Serial loop that is all the Vector loop
-// does.
+// 1. A nest is a chain of Free loops and a Vector loop; one Serial loop may be the whole body of the Vector loop.
 // 2. The Free loops and the chunks of the Vector loop become one Parallel loop.
-// 3. Inside it stands one chunk of the Vector loop; or the Serial loop, in which values that are the same for all
-//    elements come first and a chunk of the Vector loop computes the others.
+// 3. Its body is one chunk of the Vector loop; or the Serial loop, whose body computes the values common to all
+//    elements first and the others in a chunk of the Vector loop.
 #include "passes/loop/chunk.h"
 
 #include <algorithm>
@@ -22,11 +21,11 @@ using loop::Op;
 using loop::Stmt;
 using loop::ValueId;
 
-// Elements of a chunk: enough work to pay for sharing it. Powers of two: see `hoist_words`.
+// Elements per chunk: enough work to pay for scheduling it. Powers of two: see `hoist_words`.
 constexpr int64_t kCheapElements = 16384;
 constexpr int64_t kDearElements = 4096;
-constexpr size_t kDearValues = 100;  // values of an element from which on it counts as dear: random numbers do
-// Each chunk walks the Serial loop again, so it is as narrow as still fills a few vectors.
+constexpr size_t kDearValues = 100;  // values per element from which on it counts as expensive: random numbers do
+// Each chunk repeats the Serial loop, so a chunk is only as wide as fills a few vectors.
 constexpr int64_t kSerialElements = 64;
 
 struct Nest {
@@ -35,7 +34,7 @@ struct Nest {
   const Stmt* serial = nullptr;  // or none
 };
 
-// The loop of a block that holds nothing else but values; null where there is more.
+// The only loop of a block that contains nothing but values besides; else null.
 const Stmt* only_loop(const Block& b) {
   const Stmt* found = nullptr;
   for (const Stmt& s : b) {
@@ -46,7 +45,7 @@ const Stmt* only_loop(const Block& b) {
   return found;
 }
 
-// Reductions inside a Vector loop are sums of columns: back ends share these out by their sizes, along rows too.
+// Reductions inside a Vector loop are sums over columns: back ends split them by size, along rows too.
 bool has_call_or_reduction(const Block& b) {
   return std::any_of(b.begin(), b.end(), [](const Stmt& s) {
     return s.kind == Stmt::Call || s.kind == Stmt::Reduce || has_call_or_reduction(s.body);
@@ -83,8 +82,8 @@ class Chunker final : public Rewriter {
     return n;
   }
 
-  // Whether a loop inside a Vector loop over `axis` may be moved around it: elements are independent, so it may, unless
-  // what they share is read from memory that they write.
+  // True if a loop inside a Vector loop over `axis` may move around it. Elements are independent, so it may, unless a
+  // value common to them is loaded from memory that they write.
   bool can_move(const Stmt& s, int axis) const {
     if (s.mark != Mark::Serial || !is_known_outside(s.extent)) return false;
     std::vector<bool> varies = varying(axis);
@@ -95,7 +94,7 @@ class Chunker final : public Rewriter {
     });
   }
 
-  // By value: whether it differs between the iterations of a loop.
+  // For each value: whether it varies between the iterations of a loop.
   std::vector<bool> varying(int axis) const {
     std::vector<bool> varies(k_.values.size(), false);
     for (size_t v = 0; v < k_.values.size(); ++v) {
@@ -180,8 +179,8 @@ class Chunker final : public Rewriter {
     b.end();
   }
 
-  // A chunk begins at a multiple of a power of two: all of its indices have the same upper bits, and the lower word of
-  // an index is that of the first one plus the lane. Random numbers take an index apart in this way.
+  // A chunk starts at a multiple of a power of two: all its indices have the same upper bits, and the low word of an
+  // index is that of the first one plus the lane. Random numbers split an index into words in this way.
   void hoist_words(const Stmt& vector) {
     loop::Builder& b = builder();
     words_.assign(k_.values.size(), kNoValue);
@@ -204,10 +203,10 @@ class Chunker final : public Rewriter {
   }
 
   const loop::Kernel& k_;
-  int64_t elements_ = 0;  // of a chunk
+  int64_t elements_ = 0;  // per chunk
   V base_ = kNoValue;     // the first index of the chunk
   V lane_ = kNoValue;
-  std::vector<V> words_;  // by value: the part of it that is the same for the whole chunk
+  std::vector<V> words_;  // by value: its part that is common to the whole chunk
 };
 
 }  // namespace

@@ -12,11 +12,11 @@ class Rewriter {
 
  protected:
   using V = loop::ValueId;
-  // What takes the place of a value whose operands have been replaced by `a`, `b`, `c`; by default the same operation.
+  // Returns the replacement of a value whose operands have become `a`, `b`, `c`; by default the same operation on them.
   virtual V replace(const loop::Inst& inst, V a, V b, V c);
-  // The same for run-time size number `i`, which is `size` now.
+  // The same for run-time size number `i`, whose rebuilt value is `size`.
   virtual V replace_size(int64_t i, V size) { return size; }
-  // True when a loop has been rebuilt in another way.
+  // Returns true if it has rebuilt the loop itself.
   virtual bool rewrite_loop(const loop::Stmt& s) { return false; }
   loop::Builder& builder() { return b_; }
   V mapped(V v);

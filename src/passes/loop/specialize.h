@@ -1,6 +1,6 @@
-// Sizes and strides are run-time parameters of a kernel, so that one serves many shapes. Code that knows which strides
-// are 0 or 1 is several times faster; a back end asks for it with `specialize`, and the caller checks that a launch
-// fits.
+// Sizes and strides are run-time parameters of a kernel, so that one kernel serves many shapes. Code that knows which
+// strides are 0 or 1 is several times faster: a back end creates it with `specialize`, and the caller checks that a
+// launch matches.
 #pragma once
 #include <span>
 #include <vector>
@@ -10,9 +10,9 @@
 namespace sheaf::passes {
 
 struct KnownSize {
-  int index;  // of the run-time size
+  int index;  // which run-time size
   int64_t value;
-  bool at_most = false;  // this or less
+  bool at_most = false;  // the size is `value` or less
   friend bool operator==(const KnownSize&, const KnownSize&) = default;
 };
 
@@ -21,7 +21,7 @@ class StrideSizes {
  public:
   explicit StrideSizes(const loop::Kernel& k);
   std::span<const int> indices() const { return indices_; }
-  // Those that are 0 or 1 in `sizes`.
+  // The strides that are 0 or 1 in `sizes`.
   std::vector<KnownSize> known(std::span<const int64_t> sizes) const;
 
  private:
@@ -29,14 +29,14 @@ class StrideSizes {
   static constexpr size_t kMaxStrides = 38;
 };
 
-// Short rows (loop/regions.h): what native code knows of them, so that it can work on as many as a vector has lanes.
+// Short rows (loop/regions.h): the facts with which native code processes one row per vector lane.
 class ShortRows {
  public:
   explicit ShortRows(const loop::Kernel& k);
-  // Adds the length of the rows, if they are short and many, and strides from one row to the next that are 0, 1 or,
-  // where the length is known exactly, the length.
+  // Adds the row length, if rows are short and numerous, and each stride from row to row that is 0, 1 or, where the
+  // length is known exactly, equal to the length.
   void add_known(std::span<const int64_t> sizes, std::vector<KnownSize>& known) const;
-  // A number for each of the sets that add_known adds.
+  // A distinct number for each set of facts that add_known can add.
   uint64_t pattern(std::span<const int64_t> sizes) const;
 
  private:
@@ -46,10 +46,10 @@ class ShortRows {
 
   int length_ = -1, rows_ = -1;  // of the first loop over rows: run-time sizes, or -1
   std::vector<int> strides_;     // at most kMaxStrides
-  int64_t longest_exact_ = 0;    // of rows that are code of their own
+  int64_t longest_exact_ = 0;    // longest row that gets code of its own
 };
 
-// Both, for one launch.
+// The facts of both classes, for one launch.
 std::vector<KnownSize> known_sizes(const loop::Kernel& k, std::span<const int64_t> sizes);
 
 // The kernel for launches with these sizes; it keeps all its parameters. Same bits.

@@ -14,7 +14,7 @@ using loop::Stmt;
 using loop::ValueId;
 
 constexpr int64_t kSide =
-    16;  // elements: a line of memory in f32, and no more lines than a cache set of rows 4 KiB apart holds
+    16;  // elements: one cache line of f32, and no more lines than fit a cache set when rows are 4 KiB apart
 
 bool is_leaf(const loop::Kernel& k, ValueId v) {
   Op op = k.values[v].op;
@@ -42,7 +42,7 @@ class Tiler final : public Rewriter {
     return true;
   }
 
-  // A parallel loop around a vector loop of arithmetic that loads across and stores along.
+  // True for a Parallel loop around a Vector loop of arithmetic that loads across its axis and stores along it.
   bool is_across(const Stmt& s) const {
     if (s.kind != Stmt::Loop || s.mark != loop::Mark::Parallel || s.body.size() != 1) return false;
     const Stmt& row = s.body.front();
@@ -65,7 +65,7 @@ class Tiler final : public Rewriter {
       if (v.op == Op::Mul && by_size && varies[t.value]) across[t.value] = true;
       if (v.op == Op::Load) {
         loads_across |= across[v.args[0]];
-        varies[t.value] = across[t.value] = false;  // what is loaded is data, not a place
+        varies[t.value] = across[t.value] = false;  // a loaded value is data, not an index
       }
     }
     return loads_across;
