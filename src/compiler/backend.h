@@ -1,9 +1,9 @@
-// What the compiler asks of a device while it plans a graph for it. All that only one kind of device knows is behind
-// this: how its code is made, which products it runs as one step, what runs its plans. Planning itself knows none.
+// The compiler's interface to a device while it plans a graph. It hides everything specific to one kind of device: how
+// code is generated, which products run as one step, what runs its plans. Planning itself knows none of it.
 //
-// In the order of the questions: passes ask for the target; each kernel that is lowered is prepared and becomes code;
-// each product tells what could run inside it; each launch says how much workspace it needs, before memory is planned;
-// a plan that is complete is finished. A back end is immutable, and any thread may ask it.
+// Calls in order: passes read the target; each lowered kernel is prepared and becomes code; each product asks what may
+// run inside it; each launch asks for its workspace before memory is planned; a complete plan is finished. A back end
+// is immutable; all methods are thread-safe.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -17,11 +17,11 @@
 
 namespace sheaf::compiler {
 
-// Alone: one op that runs now; the kernel decides by itself when it is worth better code. InGraph: its plan does.
+// Alone: one op that runs now; the kernel itself decides when better code pays. InGraph: its plan decides.
 enum class KernelUse : uint8_t { Alone, InGraph };
 
-// A product of two matrices with what could run inside it, as data: a group that makes the first factor row by row, and
-// one that reads the result, both over matrices of rows and columns.
+// A product of two matrices with the groups that could run inside it, as data: one that computes the left operand row
+// by row, and one that reads the result, both over matrices of rows and columns.
 struct ProductSpec {
   routines::GemmArgs<> args;
   const lower::GroupSpec* prologue = nullptr;
@@ -34,43 +34,43 @@ class Backend {
   virtual ~Backend() = default;
   virtual const runtime::Target& target() const = 0;
 
-  // A kernel as this device's code is made from it. Kernels that are equal then share their code.
+  // The kernel in the form from which this device's code is generated. Equal kernels then share their code.
   virtual loop::Kernel prepared(loop::Kernel kernel) const = 0;
-  // Code for launches of any sizes. `text`: of the kernel, or empty where nobody has needed it yet.
+  // Code for launches of any sizes. `text`: of the kernel, or empty if nothing has needed it yet.
   virtual std::shared_ptr<const runtime::Code> code(loop::Kernel kernel, KernelUse use, std::string text) const = 0;
 
-  // How a product runs as one step with its prologue and epilogue; nullptr: it does not, and they become steps of their
-  // own.
+  // Code that runs a product as one step with its prologue and epilogue; nullptr: not possible, they become separate
+  // steps.
   virtual std::shared_ptr<const runtime::Code> product(const ProductSpec& spec) const = 0;
-  // Whether a product reads operands whose rows and columns are several axes in memory (routines/gemm/views.h).
+  // True if a product reads operands whose rows and columns span several axes in memory (routines/gemm/views.h).
   virtual bool multiplies_views() const { return false; }
-  // Where products copy 16-bit factors whose lines begin anywhere: bytes at multiples of which lines of values should
-  // begin that only products read. 0: they do not.
+  // For devices whose products copy 16-bit operands with unaligned rows: the alignment in bytes for rows of values that
+  // only products read. 0: no alignment needed.
   virtual int64_t factor_line_bytes() const { return 0; }
-  // Elements from one row of a product's result to the next that spare this device a copy; 0: rows follow one another.
+  // A leading dimension for a product's result that saves this device a copy; 0: contiguous rows.
   virtual int64_t result_line(const routines::GemmArgs<>& args) const { return 0; }
-  // Whether all of a factor that a prologue makes is written to memory.
+  // True if all of an operand that a prologue computes is written to memory.
   virtual bool materializes_factors() const = 0;
-  // A product by itself: adds to its launch what this device can make use of.
+  // For a product by itself: adds to its launch whatever this device can use.
   virtual void refine_product(const routines::GemmArgs<>& args, runtime::Launch& launch) const = 0;
 
-  // Bytes of scratch that a launch needs besides its arrays; they become its last buffer.
+  // Bytes of scratch that a launch needs beside its arrays; they become its last buffer.
   virtual int64_t workspace_bytes(const runtime::Launch& launch) const = 0;
 
-  // Who is told of a plan's runs, to find out when better code would pay; or none. Several plans may share one.
+  // An observer of a plan's runs that finds out when better code would pay, or none. Several plans may share one.
   virtual std::shared_ptr<runtime::RunWatcher> new_watcher() const = 0;
-  // Loads code for a plan, nested or not, that was kept from before. Whether there was any.
+  // Loads stored code for a plan, nested or not. Returns true if there was any.
   virtual bool find_code(const runtime::Plan& plan) const = 0;
-  // What runs a plan; it holds nested ones.
+  // The runner of a plan; it holds nested ones.
   virtual std::shared_ptr<const runtime::Runner> finish(runtime::Plan plan) const = 0;
 
   // How a launch will run, and why, for people: a line, or nothing.
   virtual std::string algorithm_text(const runtime::Launch& launch) const = 0;
 };
 
-// The processor that this program runs on (cpu_backend.cpp).
+// The back end of the processor that this program runs on (cpu_backend.cpp).
 const Backend& cpu_backend();
-// The one of a target that this program has (device_backend.cpp).
+// The back end of one of this program's targets (device_backend.cpp).
 const Backend& backend_of(runtime::TargetId target);
 
 }  // namespace sheaf::compiler

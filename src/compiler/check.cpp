@@ -26,11 +26,12 @@ using runtime::Place;
 using runtime::Plan;
 using runtime::Step;
 
-// The memory of the second run. Inputs are never written, but for those that an output takes over.
+// The memory of the second run. It shares the inputs, which are never written, except those whose memory an output
+// takes over.
 class Twin {
  public:
   Twin(const Plan& plan, const Memory& m) : plan_(plan), original_(m), scratch_(plan.scratch_bytes) {
-    // Both runs see the same bytes where nothing has been written yet.
+    // Clears scratch memory, so that both runs see the same bytes before the first write.
     if (plan.scratch_bytes) std::memset(m.scratch, 0, plan.scratch_bytes);
     for (size_t i = 0; i < m.results.size(); ++i) {
       auto n = static_cast<size_t>(plan.output_buffers[i].bytes);
@@ -46,7 +47,7 @@ class Twin {
 
   Memory memory() { return {inputs_, pointers_, scratch_.data()}; }
 
-  // What ran once only: its results are taken over.
+  // For steps that run once only: copies their results.
   void follow() {
     if (!scratch_.empty()) std::memcpy(scratch_.data(), original_.scratch, scratch_.size());
     for (size_t i = 0; i < results_.size(); ++i)
@@ -102,7 +103,7 @@ void run_checked(const Plan& plan, const Memory& m) {
   for (const Step& step : plan.steps) {
     if (runtime::g_stop_requested && runtime::g_stop_requested()) throw runtime::Stopped{};
     run_step(step, plan, m);
-    // Loops and branches check what is inside them; host calls must not be made twice.
+    // Loops and branches check their nested launches; host calls must not run twice.
     if (!std::holds_alternative<Launch>(step) && !std::holds_alternative<runtime::ProductStep>(step)) twin.follow();
     each_launch(step, [&](const Launch& l) { run_in_twin(l, plan, twin); });
     each_launch(step, [&](const Launch& l) {
@@ -121,7 +122,7 @@ std::shared_ptr<const codegen::BlockKernel> block_kernel(const Launch& l, const 
   return block;
 }
 
-// The first element that differs, or nothing. NaNs are equal, whatever their bits.
+// The index of the first element that differs, if any. All NaNs are equal.
 std::optional<size_t> first_difference(DType d, const std::vector<std::byte>& a, const std::byte* b) {
   const auto width = static_cast<size_t>(size_bytes(d));
   for (size_t at = 0; at + width <= a.size(); at += width)

@@ -1,5 +1,5 @@
-// --check: every launch runs in the block executor too, on memory of its own, and the results are compared bit for bit.
-// On a device the executor gets copies of what the launch is about to read there.
+// --check: runs every launch a second time in the block executor, on separate memory, and compares the results bit for
+// bit. For a device, the executor gets copies of the inputs that the launch is about to read there.
 #pragma once
 #include <span>
 
@@ -8,7 +8,7 @@
 
 namespace sheaf::compiler {
 
-// A kernel that can be run in two ways.
+// A kernel that the check can run in both ways.
 class CheckableKernel : public runtime::CpuKernel {
  public:
   virtual int run_block(std::span<std::byte* const> buffers, std::span<const int64_t> sizes,
@@ -16,14 +16,15 @@ class CheckableKernel : public runtime::CpuKernel {
   virtual const loop::Kernel& kernel() const = 0;
 };
 
-// Code of a device that says which kernel it is.
+// Device code that tells which kernel it came from.
 class DeviceCheckable {
  public:
   virtual ~DeviceCheckable() = default;
   virtual const loop::Kernel& kernel() const = 0;
 };
 
-// From now on; the first difference throws std::runtime_error that names the launch, its place and the element.
+// Switches checking on. The first difference throws std::runtime_error that names the launch, its place and the
+// element.
 void check_everything();
 
 }  // namespace sheaf::compiler

@@ -24,17 +24,17 @@ std::string CodeKey::hex() const { return fmt::format("{:016x}{:016x}", words[0]
 
 namespace {
 
-// The file: magic, checksum of all that follows, key, identity, label, calls of each kernel, ELF object. Numbers are
+// File format: magic, checksum of all that follows, key, identity, label, calls of each kernel, ELF object. Numbers are
 // little-endian 64-bit; texts are preceded by their length.
 constexpr std::string_view kMagic = "sheaf code 1\n";
 constexpr std::string_view kSuffix = ".code", kLinesSuffix = ".lines";
-// The time of last use is written at most this often: a use should not cost a write.
+// The time of last use is updated at most this often: a use should not cost a write.
 constexpr std::time_t kUseGrain = 3600;
 
 Mutex mu;
 fs::path folder GUARDED_BY(mu);
 uint64_t limit_bytes GUARDED_BY(mu) = kDefaultFolderBytes;
-uint64_t known_bytes GUARDED_BY(mu) = 0;  // of the folder, when counted
+uint64_t known_bytes GUARDED_BY(mu) = 0;  // of the folder, once counted
 bool counted GUARDED_BY(mu) = false;
 
 class Fd {
@@ -52,14 +52,14 @@ class Fd {
   int fd_;
 };
 
-// Ours, and nobody else may write to it.
+// True if we own it and nobody else may write to it.
 bool is_private(int fd, mode_t type) {
   struct stat st;
   return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
          !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-// The folder, when it can be trusted; made when asked for.
+// Opens the folder, if it can be trusted; creates it if `make` is set.
 int open_folder(const fs::path& path, bool make) {
   if (path.empty()) return -1;
   if (make) {
@@ -77,7 +77,7 @@ int open_folder(const fs::path& path, bool make) {
 
 uint64_t checksum(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-// Another build or processor has a file of its own.
+// Each build and each processor has a file of its own.
 std::string lines_file(std::string_view name) {
   return fmt::format("{}-{:016x}{}", name, checksum(compiler_identity()), kLinesSuffix);
 }
@@ -204,7 +204,7 @@ struct File {
   timespec last_use;
 };
 
-// Files of code, last used first; what a writer left behind when it was killed goes.
+// Code files, most recently used first; removes what a killed writer left behind.
 std::vector<File> files_of(const fs::path& path) {
   std::vector<File> out;
   std::error_code ec;
@@ -222,8 +222,8 @@ std::vector<File> files_of(const fs::path& path) {
   return out;
 }
 
-// Leaves room for a while: otherwise every write of a full folder would look at all files. The file just written stays:
-// others may be of the same tick of the clock.
+// Frees some space in advance: otherwise every write to a full folder would look at all files. Keeps the file just
+// written, because others may have the same clock tick.
 void make_room(const fs::path& path, uint64_t limit, uint64_t& known, const std::string& written,
                uint64_t written_bytes) {
   known = written_bytes;
@@ -245,7 +245,7 @@ bool holds_this_code(const dl_phdr_info& info) {
   return false;
 }
 
-// The build-id note of the program, or of the library that this is part of: a hash of its contents made by the linker.
+// The build-id note of the program, or of the library that this is part of: a hash of its contents by the linker.
 std::string build_id() {
   std::string out;
   dl_iterate_phdr(
@@ -299,7 +299,7 @@ void set_code_folder_limit(uint64_t bytes) {
 }
 
 const std::string& compiler_identity() {
-  // Without the note two different programs could not be told apart: nothing is kept then.
+  // Without the note two different programs cannot be told apart, so nothing is stored.
   static const auto* text = new std::string([] {
     std::string id = build_id();
     return id.empty() ? id : "build " + id + ", " + codegen::native_target();

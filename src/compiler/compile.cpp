@@ -16,10 +16,10 @@ std::function<PlanListener> g_plan_listener;
 
 namespace {
 
-// A failed check as an error at the user's form.
+// The error of a failed check, at the user's form.
 UserError check_error(const Compiled& c, const runtime::CheckFailure& f) {
   const Label& l = c.labels[static_cast<size_t>(f.label)];
-  // A fused group bears the name of its last op. Which of its members failed, the interpreted run that follows tells.
+  // A fused group has the name of its last op. The interpreted run that follows tells which member failed.
   UserError e = runtime_error(l.op->check_text ? l.op->check_text({f.site, f.payload, l.inputs, l.attrs})
                                                : fmt::format("{}: a check of an operand failed", l.op->name));
   e.span = l.span;

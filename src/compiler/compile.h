@@ -1,4 +1,4 @@
-// A graph with known sizes to a plan that can be run: shares common nodes, fuses, lowers, plans memory.
+// Compiles a graph with known sizes to a plan: shares common nodes, fuses, lowers, plans memory.
 #pragma once
 #include <functional>
 
@@ -17,7 +17,7 @@ struct FusionGroup;
 
 namespace sheaf::compiler {
 
-// What a step came from, to word a failed check.
+// The origin of a step, for the message of a failed check.
 struct Label {
   const graph::OpDef* op;
   graph::Attrs attrs;
@@ -25,7 +25,7 @@ struct Label {
   Span span;
 };
 
-// Code for a graph. Many threads may run it at once.
+// Code for a graph. Several threads may run it at once.
 struct Compiled {
   std::shared_ptr<const runtime::Runner> runner;
   std::vector<Label> labels;  // by the labels of steps, those of nested plans too
@@ -34,15 +34,15 @@ struct Compiled {
   const runtime::Plan& plan() const { return runner->plan(); }
 };
 
-// For a device. `watcher`: told of its runs, for several graphs together (Backend::new_watcher); none: one of its own.
+// For a device. `watcher` observes its runs, several graphs together (Backend::new_watcher); none: it gets its own.
 Compiled compile(const graph::Graph& g, const Backend& backend = cpu_backend(),
                  std::shared_ptr<runtime::RunWatcher> watcher = nullptr);
 
-// Told every graph that is compiled, and every kernel that is compiled for the first time (--emit=loop).
+// Called with every graph that is compiled, and every kernel when it is first compiled (--emit=loop).
 extern std::function<void(const graph::Graph&)> g_graph_listener;
 extern std::function<void(const loop::Kernel&)> g_kernel_listener;
-// Told every plan, nested ones too, with the graph after the passes, its groups, and what it is made for (--emit,
-// --perf-hints).
+// Called with every plan, nested ones too, with the graph after the passes, its groups, and the function it is compiled
+// for (--emit, --perf-hints).
 using PlanListener = void(const graph::Graph&, const std::vector<graph::FusionGroup>&, const runtime::Plan&,
                           const Backend&);
 extern std::function<PlanListener> g_plan_listener;

@@ -1,5 +1,5 @@
-// Tiered kernels, products that call their prologue and epilogue, operands that are packed once: what only this
-// processor runs.
+// Features of this processor alone: tiered kernels, products that call their prologue and epilogue, operands that are
+// packed once.
 #include <fmt/format.h>
 
 #include <utility>
@@ -27,7 +27,7 @@ class CpuBackend final : public Backend {
     return std::make_shared<TieredKernel>(std::move(kernel), use, std::move(text));
   }
 
-  // A sum of blocks needs whole rows: blocks of narrower tiles would wait for many of them.
+  // A sum of blocks needs whole rows: tiles narrower than a row would hold back many blocks.
   std::shared_ptr<const runtime::Code> product(const ProductSpec& spec) const override {
     auto form = kernels::fused_product(spec.args, target());
     if (form && spec.epilogue_unit > 0 && !form->completes_rows()) return nullptr;
@@ -36,14 +36,14 @@ class CpuBackend final : public Backend {
 
   bool multiplies_views() const override { return true; }
 
-  // Who runs launches one by one looks at what each has written.
+  // A runner that executes launches one by one inspects what each has written.
   bool materializes_factors() const override { return runtime::g_run_steps != nullptr; }
 
   void refine_product(const routines::GemmArgs<>& args, runtime::Launch& launch) const override {
     if (is_enabled("repack")) launch.packed = kernels::repacked_form(args, target());
   }
 
-  // Threads keep what routines need between launches.
+  // Threads keep the scratch memory of routines between launches.
   int64_t workspace_bytes(const runtime::Launch&) const override { return 0; }
 
   std::shared_ptr<runtime::RunWatcher> new_watcher() const override { return std::make_shared<PlanTier>(); }
@@ -62,12 +62,12 @@ class CpuBackend final : public Backend {
     return std::make_shared<runtime::CpuRunner>(std::move(plan));
   }
 
-  // The GEMM algorithm that a launch will take by default.
+  // The GEMM algorithm that a launch takes by default.
   std::string algorithm_text(const runtime::Launch& l) const override {
     auto* tiered = dynamic_cast<const TieredKernel*>(l.kernel.get());
     if (!tiered) return "";
     const loop::Kernel& k = tiered->kernel();
-    // Its kernel names values and calls the routine.
+    // The body of its kernel is only values and a call of the routine.
     if (k.body.empty()) return "";
     const loop::Stmt& call = k.body.back();
     if (call.kind != loop::Stmt::Call || call.routine != routines::GemmArgs<>::kRoutine) return "";

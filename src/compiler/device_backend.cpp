@@ -1,6 +1,6 @@
-// The back end of a simulated device: kernels in the block executor, every launch a step of its own. What a processor
-// can do besides (native code, products with what runs inside them, packed operands) is left out: a device with code of
-// its own will not have it either.
+// The back end of a simulated device: kernels run in the block executor, every launch is a step of its own. It omits
+// what a processor adds to that (native code, products with fused parts, packed operands), because a device with its
+// own code will not have it either.
 #include "codegen/block/block.h"
 #include "compiler/backend.h"
 #include "compiler/check.h"

@@ -6,7 +6,7 @@
 
 namespace sheaf::compiler {
 
-// Called after every op that ran, while current_span is its form; nullptr when nobody looks. Set before programs run.
+// Called after every op that ran, while current_span is its form; nullptr: no listener. Set it before programs run.
 extern void (*g_op_listener)(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
 
 // Throws UserError when a check inside the kernel fails.

@@ -10,8 +10,8 @@
 namespace sheaf::compiler {
 namespace {
 
-// Calls f(launch, guarded) for the launches of a plan and of those inside its steps. `guarded`: of the step that the
-// plan is inside.
+// Calls f(launch, guarded) for the launches of a plan and of plans nested in its steps. `guarded` starts as that of the
+// enclosing step.
 template <class F>
 void each_launch_inside(const runtime::Plan& plan, bool can_fail, bool guarded, const F& f) {
   for (const runtime::Step& step : plan.steps) {
@@ -33,7 +33,7 @@ class GpuBackend final : public Backend {
     device.set_copy_elements(copy_elements);
   }
   const runtime::Target& target() const override { return device_.target(); }
-  // Loops keep their independent iterations: schedules share them out among threads.
+  // Loops keep their independent iterations: schedules distribute them over threads.
   loop::Kernel prepared(loop::Kernel kernel) const override { return kernel; }
   std::shared_ptr<const runtime::Code> code(loop::Kernel kernel, KernelUse, std::string) const override {
     return std::make_shared<GpuKernel>(std::move(kernel), device_, modules_);
@@ -52,11 +52,11 @@ class GpuBackend final : public Backend {
   }
   bool materializes_factors() const override { return true; }
   void refine_product(const routines::GemmArgs<>&, runtime::Launch&) const override {}
-  // Programs of kernels say what they need when their sizes are seen.
+  // GPU programs compute their workspace when their sizes are known.
   int64_t workspace_bytes(const runtime::Launch&) const override { return 0; }
   std::shared_ptr<runtime::RunWatcher> new_watcher() const override { return nullptr; }
   bool find_code(const runtime::Plan&) const override { return false; }
-  // Compiles the kernels of a plan at once: one by one they would take as many times as long as there are processors.
+  // Compiles the kernels of a plan in parallel on all processors, not one by one at their first launches.
   std::shared_ptr<const runtime::Runner> finish(runtime::Plan plan) const override {
     std::vector<GpuText> texts;
     {

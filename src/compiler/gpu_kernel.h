@@ -1,5 +1,5 @@
 // A kernel of the loop IR as code of a CUDA device. Its text depends on which strides are 0 or 1 and on the schedule,
-// which is chosen by sizes; so it is made when sizes are first seen. Thread-safe.
+// which depends on sizes; so it is generated when sizes first occur. Thread-safe.
 #pragma once
 #include <map>
 #include <memory>
@@ -24,13 +24,13 @@ class GpuKernel final : public runtime::DeviceCode, public DeviceCheckable {
   bool has_host_routines() const override { return has_host_routines_; }
 
   const loop::Kernel& kernel() const override { return kernel_; }
-  // How a product is computed, and why, for people; else empty.
+  // The algorithm of a product, and why it was chosen, for people; else empty.
   std::string algorithm_text(std::span<const int64_t> sizes) const;
-  // What launches of these sizes will run, and have no program yet.
+  // Adds the texts that launches of these sizes will run and that have no program yet.
   void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const;
 
  private:
-  // A kernel for a pattern of strides, and its text for sizes.
+  // The kernel for a pattern of strides, and its text for sizes.
   struct Version {
     std::shared_ptr<const loop::Kernel> kernel;
     codegen::gpu::EmittedProgram program;

@@ -16,12 +16,12 @@
 namespace sheaf::compiler {
 namespace {
 
-// NVRTC gains nothing from more (measured on 16 processors).
+// NVRTC gains nothing from more threads (measured on 16 processors).
 constexpr size_t kMaxThreads = 12;
 
 }  // namespace
 
-// The version of the compiler is not part of it: stored kernels serve machines without one.
+// The key omits the compiler's version: stored kernels also serve machines without NVRTC.
 CodeKey GpuModules::key_of(const GpuText& text) const {
   const std::string all = fmt::format("cuda {}\n{}", device_.architecture(), text.text);
   const XXH128_hash_t hash = XXH3_128bits(all.data(), all.size());
@@ -34,7 +34,7 @@ void* GpuModules::find(const CodeKey& key) const {
   return it == functions_.end() ? nullptr : it->second;
 }
 
-// One thread makes a function; others that want the same wait for it.
+// One thread creates a function; others that need the same one wait.
 void* GpuModules::make(const CodeKey& key, const GpuText& text) {
   {
     MutexLock lock(mu_);
@@ -79,7 +79,7 @@ void GpuModules::prepare(std::span<const GpuText> texts) {
   std::map<CodeKey, const GpuText*> missing;
   for (const GpuText& t : texts)
     if (const CodeKey key = key_of(t); !find(key)) missing.emplace(key, &t);
-  if (missing.size() < 2) return;  // its first launch makes it
+  if (missing.size() < 2) return;  // a single one is compiled at its first launch
   const std::vector<std::pair<CodeKey, const GpuText*>> work(missing.begin(), missing.end());
   std::atomic<size_t> next = 0;
   Mutex mu;

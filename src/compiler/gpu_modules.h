@@ -1,5 +1,5 @@
-// Text of kernels as functions of a CUDA device: found in memory, on disk, or compiled now, many at once. Kernels of
-// equal text are one. Thread-safe.
+// Kernel texts to functions of a CUDA device: found in memory, on disk, or compiled, many at once. Kernels of equal
+// text share a function. Thread-safe.
 #pragma once
 #include <map>
 #include <set>
@@ -13,13 +13,13 @@
 namespace sheaf::compiler {
 
 struct GpuText {
-  std::string name, text;  // of the kernel; what it calls stands before it
+  std::string name, text;  // of the kernel; the functions it calls precede it
 };
 
 class GpuModules {
  public:
   explicit GpuModules(runtime::CudaDevice& device) : device_(device) {}
-  // Compiles what is not there yet, on all processors.
+  // Compiles the missing ones on all processors.
   void prepare(std::span<const GpuText> texts);
   void* function(const GpuText& text);
 

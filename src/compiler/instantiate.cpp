@@ -69,7 +69,7 @@ Graph instantiate(const Graph& g, std::span<const int64_t> symbols, SizeNodes no
     node->span = n->span;
     node->custom = n->custom;
     node->host = n->host;
-    // A sub-graph has no inputs to add to.
+    // A sub-graph cannot get further inputs.
     for (const auto& sub : n->subgraphs)
       node->subgraphs.push_back(std::make_shared<const Graph>(instantiate(*sub, symbols, SizeNodes::Constants)));
     made[n] = Operand(std::move(node), 0);

@@ -30,7 +30,7 @@ struct KeyHash {
   }
 };
 
-// What a group says, as bytes.
+// The description of a group, as bytes.
 template <class... T>
 void add(std::string& bytes, const T&... x) {
   char packed[(sizeof x + ...)];
@@ -40,7 +40,7 @@ void add(std::string& bytes, const T&... x) {
 }
 
 KernelKey key_of(const lower::GroupSpec& s) {
-  // A field that is added must be added below.
+  // A field added to these structs must be added below.
   static_assert(sizeof(void*) != 8 || (sizeof(lower::GroupInput) == 32 && sizeof(lower::GroupMember) == 72 &&
                                        sizeof(lower::GroupSpec) == 120));
   KernelKey k;
@@ -82,8 +82,8 @@ size_t num_inputs(const loop::Kernel& k) {
   return static_cast<size_t>(first - k.buffers.begin());
 }
 
-// Padding amounts and their like are attributes, so a program may ask for many: emptied when full. A kernel with all
-// that is made of it takes some twenty times its text.
+// Attributes such as padding amounts are part of the key, so a program may request many kernels: the cache is emptied
+// when full. A kernel with everything derived from it takes some twenty times its text.
 constexpr size_t kMaxKeys = 8192, kMaxTextBytes = 8 << 20;
 
 class Kernels {
@@ -101,7 +101,7 @@ class Kernels {
     const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
     const Text by_text{key.target, key.use, hash.high64, hash.low64};
     WriterLock lock(mu_);
-    // Another thread may have made the same.
+    // Another thread may have added the same key.
     if (auto it = by_source_.find(key); it != by_source_.end()) return it->second;
     if (by_source_.size() >= kMaxKeys || text_bytes_ + text.size() > kMaxTextBytes) clear();
     if (auto known = by_text_.find(by_text); known != by_text_.end()) {
@@ -125,7 +125,8 @@ class Kernels {
   using Text = std::tuple<runtime::TargetId, KernelUse, uint64_t, uint64_t>;  // its hash
   SharedMutex mu_;
   std::unordered_map<KernelKey, LoweredKernel, KeyHash> by_source_ GUARDED_BY(mu_);
-  // Attributes that a kernel does not depend on, such as how many numbers are drawn, leave the same text.
+  // Kernels of ops that differ only in attributes without effect, such as how many numbers are drawn, have the same
+  // text.
   std::map<Text, std::shared_ptr<const runtime::Code>> by_text_ GUARDED_BY(mu_);
   size_t text_bytes_ GUARDED_BY(mu_) = 0;
 };

@@ -1,5 +1,5 @@
-// Kernels: lowered once for each op or group that says the same, for each target, and kept. Those of graphs that come
-// out the same are one kernel, so twelve equal layers, and the same layers at another size, cost one. Thread-safe.
+// The cache of kernels, each lowered once for each distinct op or group and target. Keys with equal kernel text share
+// one kernel, so twelve equal layers, and the same layers at another size, cost one. Thread-safe.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,19 +13,19 @@ namespace sheaf::compiler {
 
 struct LoweredKernel {
   std::shared_ptr<const runtime::Code> code;
-  size_t num_inputs = 0;  // of its buffers; those after them are written
-  bool checks = false;    // may fail
+  size_t num_inputs = 0;  // leading buffers that are inputs; the kernel writes the others
+  bool checks = false;    // contains checks, so it may fail
 };
 
-// What a kernel is lowered from and for; equal keys share a kernel.
+// The op or group, types and target that a kernel is lowered from; equal keys share a kernel.
 struct KernelKey {
   const graph::OpDef* op = nullptr;  // a single op; nullptr: a group
   graph::Attrs attrs;
   SmallVec<uint16_t, 8> arrays;  // dtype and rank of the inputs, then the outputs
   bool in_place = false;
   KernelUse use = KernelUse::InGraph;
-  runtime::TargetId target = runtime::TargetId::Cpu;  // set by lowered_op and its like
-  // Of a group: what it says, and the attributes of its members.
+  runtime::TargetId target = runtime::TargetId::Cpu;  // set by lowered_op, lowered_group, …
+  // Of a group: its description in bytes, and the attributes of its members.
   std::string group;
   std::vector<graph::Attrs> members;
 
@@ -36,7 +36,7 @@ struct KernelKey {
   friend bool operator==(const KernelKey&, const KernelKey&) = default;
 };
 
-// The key names an op.
+// `key` must name an op.
 LoweredKernel lowered_op(const Backend& backend, KernelKey key);
 LoweredKernel lowered_single(const Backend& backend, const graph::OpDef& op, const graph::Attrs& attrs,
                              const std::vector<lower::ArrayKey>& inputs, const std::vector<lower::ArrayKey>& outputs,

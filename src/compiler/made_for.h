@@ -1,5 +1,5 @@
-// For whom code is made: the function of the program that is being compiled on this thread, for `sheaf cache list`.
-// Kernels of single operations are made for none.
+// The function of the program for which this thread is compiling, for `sheaf cache list`. Kernels of single ops belong
+// to none.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@ namespace sheaf::compiler {
 
 const std::string& made_for();
 
-// Names the function as long as it lives.
+// Sets that function for the lifetime of the object.
 class MadeFor {
  public:
   explicit MadeFor(const std::string& function);

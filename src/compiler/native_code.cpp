@@ -15,7 +15,7 @@ namespace {
 
 Mutex mu;
 CondVar made_some;
-// Kernels come and go with the programs of a prompt: code goes with the last that uses it.
+// Kernels come and go with the programs of a prompt: code is freed with its last user.
 std::map<CodeKey, std::weak_ptr<const runtime::CpuKernel>> known GUARDED_BY(mu);
 std::set<CodeKey> in_progress GUARDED_BY(mu);
 std::atomic<uint64_t> num_made{0}, num_loaded{0};
@@ -36,7 +36,7 @@ NativeCode from_disk(const CodeKey& key) {
     ++num_loaded;
     return code;
   } catch (const std::exception&) {
-    return nullptr;  // a whole file with something else inside: made again, and written over
+    return nullptr;  // an intact file with other contents: compiled again and overwritten
   }
 }
 
@@ -82,7 +82,7 @@ NativeCode find_or_make_code(const CodeKey& key, const std::function<loop::Kerne
       made_some.notify_all();
     }
   } done{key};
-  // Another process may have made it in the meantime.
+  // Another process may have stored it in the meantime.
   if (NativeCode code = from_disk(key)) return remember(key, std::move(code));
   loop::Kernel kernels[] = {kernel()};
   codegen::NativeObject object = codegen::make_native_object(kernels);

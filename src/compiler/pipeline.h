@@ -1,6 +1,6 @@
-// Every pass of the compiler, in the order in which it runs: one list, in pipeline.cpp. What stands there can be
-// switched off (--disable=NAME: slower code, and the same bits but where the list says otherwise), is timed, dumped
-// (--dump-after=NAME) and verified, and sheaf-opt runs it by name.
+// Every pass of the compiler, in execution order: one list, in pipeline.cpp. Each entry can be switched off
+// (--disable=NAME: slower code, and the same bits unless the list says otherwise), is timed, dumped (--dump-after=NAME)
+// and verified, and sheaf-opt runs it by name.
 //
 // Switches and dumps are set before anything is compiled; running the passes is thread-safe.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace sheaf::compiler {
 
-// A graph and the kernels to be that its nodes are grouped into.
+// A graph and the groups of nodes that will become its kernels.
 struct FusedGraph {
   graph::Graph graph;
   std::vector<graph::FusionGroup> groups;
@@ -31,29 +31,28 @@ struct PassInfo {
 // In the order of the list.
 std::vector<PassInfo> all_passes();
 
-// Also asked by code that takes a decision of the list while it plans kernels or memory.
+// Also called by code that takes a decision of the list while it plans kernels or memory.
 bool is_enabled(std::string_view pass);
-// False when no pass has that name. What is compiled already stays as it is.
+// Returns false if no pass has that name. Code that is already compiled stays unchanged.
 bool switch_pass(std::string_view name, bool on);
-// Gives `sink` what each run of the pass leaves, as text. False when no pass has that name or it leaves nothing to
-// print.
+// Passes the text of each run's result to `sink`. Returns false if no pass has that name or its result has no text.
 bool dump_after(std::string_view name, std::function<void(const std::string&)> sink);
 
-// A graph as the back end gets it, grouped into kernels.
+// The graph for the back end, grouped into kernels.
 FusedGraph run_graph_passes(const graph::Graph& g, const runtime::Target& target);
-// Part of a graph that is about to be differentiated: its composites are raised.
+// For part of a graph that is about to be differentiated: raises its composites.
 std::vector<graph::Operand> raised(const std::vector<graph::Operand>& outputs);
-// A kernel as CPU back ends run it.
+// The kernel that CPU back ends run.
 loop::Kernel run_kernel_passes(loop::Kernel k);
-// A kernel as native code is made from it, for launches with these strides.
+// The kernel from which native code is compiled, for launches with these strides.
 loop::Kernel run_native_passes(loop::Kernel k, const std::vector<passes::KnownSize>& strides);
 
-// What a pass can be run on by itself (sheaf-opt). Groups are chosen first where a pass needs some.
+// The kinds of IR on which a pass can run by itself (sheaf-opt). Groups are chosen first for a pass that needs them.
 using Ir = std::variant<graph::Graph, FusedGraph, loop::Kernel>;
-// False when the list has no such pass for this kind of IR.
+// Returns false if the list has no such pass for this kind of IR.
 bool run_pass(std::string_view name, Ir& ir, const runtime::Target& target);
 
-// Graphs are verified before and after each pass, kernels before they are compiled: on in debug builds and in tests.
+// Verify graphs before and after each pass, and kernels before they are compiled: on in debug builds and in tests.
 extern bool g_verify;
 
 }  // namespace sheaf::compiler

@@ -108,7 +108,7 @@ PlanBuilder::PlannedLaunch PlanBuilder::launch_of(const Described& d, const std:
     sizes.insert(sizes.end(), l.strides.begin(), l.strides.end());
   PlannedLaunch p = launch_of(ops_text(d.spec) + " " + shape_text(d.space), lowered_group(backend_, d.spec), d.arrays,
                               std::move(sizes), d.label);
-  if (checked_num_elems(layouts[0].sizes) == 0) return p;  // a sum of nothing is written, along an axis of no elements
+  if (checked_num_elems(layouts[0].sizes) == 0) return p;  // the sum along an axis of no elements is written too
   for (size_t i = 0; i < layouts.size(); ++i) {
     p.arrays[i].array.sizes = layouts[i].sizes;
     p.arrays[i].array.strides = layouts[i].strides;

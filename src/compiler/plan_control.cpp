@@ -48,7 +48,7 @@ std::shared_ptr<const runtime::Plan> PlanBuilder::nested(const graph::Graph& g) 
   return std::make_shared<const runtime::Plan>(plan_of(g, backend_, labels_, has_code, true));
 }
 
-// A step with nested plans may fail, as what is in them may.
+// A step with nested plans can fail if they can.
 template <class S>
 void PlanBuilder::add_control(const Node* n, S step, int64_t scratch_bytes) {
   std::vector<StepArray> arrays;
@@ -127,7 +127,7 @@ void PlanBuilder::plan_while(const Node* n) {
   add_control(n, std::move(step), scratch);
 }
 
-// Rows of one array are arrays of their own, or become one.
+// Splits an array into its rows, or stacks rows into one array.
 void PlanBuilder::plan_stack(const Node* n) {
   std::vector<Stored> whole = contiguous_inputs(n), rows;
   for (size_t i = 0; i < n->types.size(); ++i) {

@@ -1,18 +1,18 @@
-// A product with its prologue and epilogue: one step, in which the product calls the kernels of both for the rows that
-// it is about to read and for the tiles that it has completed.
+// A product with its prologue and epilogue as one step: the product calls the prologue's kernel for rows that it is
+// about to read and the epilogue's for tiles that it has completed.
 //
-// 1. Describe the prologue. It can run inside the product if it sees its arrays as matrices with the rows of the
-//    factor, and no copy must come between them; else it becomes a step of its own, before.
+// 1. Describe the prologue. It can run inside the product if it sees its arrays as matrices with the rows of the left
+//    operand, and no copy must come between them; else it becomes a step of its own, before.
 // 2. Describe the product.
-// 3. Describe the epilogue. It can run inside if it reads the result only at the element at hand, and sees all arrays
+// 3. Describe the epilogue. It can run inside if it reads the result only at the current element, and sees all arrays
 //    as matrices of the result's sizes; a sum of all elements sees them as blocks. Else it becomes a step of its own,
 //    after.
 // 4. Add the step.
 //
-// What could run inside does so where the back end says yes.
+// Parts that could run inside do so if the back end agrees.
 //
-// In one step all arrays are in use at once, so an epilogue may write over what it reads itself, and over nothing that
-// the product or the prologue may read later.
+// In one step all arrays are live at once, so an epilogue may overwrite what it reads itself, but nothing that the
+// product or the prologue may read later.
 #include <utility>
 
 #include "compiler/plan_builder.h"
@@ -25,7 +25,7 @@ namespace {
 
 using memory::Stored;
 
-// Whether a group reads a matrix, and nowhere but at the element at hand.
+// True if a group reads a matrix, and only at the current element.
 bool reads_in_place(const std::vector<Stored>& arrays, const std::vector<Layout>& layouts, const Stored& matrix) {
   bool reads = false;
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -50,7 +50,7 @@ routines::GemmArgs<> gemm_args(const Stored& a, const Stored& b, const Stored& c
           .line = c.is_contiguous() ? b.sizes[2] : c.strides[1]};
 }
 
-// The prologue's layouts as matrices with the rows of the product's first factor, if it can make that row by row.
+// The prologue's layouts as matrices with the rows of the product's left operand, if it can compute that row by row.
 std::optional<std::vector<Layout>> PlanBuilder::prologue_layouts(Described& d, const Node* product) {
   for (const Operand& o : product->inputs)
     if (!stored_without_copy(o)) return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<PlanBuilder::FusedPart> PlanBuilder::plan_prologue(const FusionGro
   return std::nullopt;
 }
 
-// The epilogue's layouts as matrices of the result's sizes, if it can run on any rows and columns of that.
+// The epilogue's layouts as matrices of the result's sizes, if it can run on any tile of them.
 std::optional<std::vector<Layout>> PlanBuilder::epilogue_layouts(Described& d, const Stored& result) const {
   if (!reads_in_place(d.arrays, d.layouts, result)) return std::nullopt;
   auto layouts = as_matrices(d.layouts, d.space, result.sizes[2]);
@@ -119,8 +119,8 @@ void PlanBuilder::plan_with_map(ProductPlan& p, const FusionGroup& epilogue) {
   add_product(p);
 }
 
-// A sum adds up blocks of kReduceBlock elements, then their totals. A block is added up when its last row is complete,
-// so the product must complete whole rows.
+// A sum adds blocks of kReduceBlock elements, then their totals. A block is summed when its last row is complete, so
+// the product must complete whole rows.
 void PlanBuilder::plan_with_sum(ProductPlan& p, const FusionGroup& epilogue) {
   Reduction r = describe_reduction(epilogue);
   Described& d = r.group;
@@ -207,8 +207,8 @@ void PlanBuilder::add_product(ProductPlan& p) {
   storage_.add(std::move(step), arrays);
 }
 
-// Rows of the prologue are made before the tiles that they are needed for are complete: the same element of the same
-// row is not read again.
+// The prologue computes its rows before the tiles that need them are complete: it does not read the same element of the
+// same row again.
 bool PlanBuilder::ProductPlan::reads_later(const Stored& s, const Layout& layout) const {
   if (s.memory == a().memory || s.memory == b().memory) return true;
   if (!prologue) return false;

@@ -11,7 +11,7 @@ namespace sheaf::compiler {
 using graph::OpKind;
 
 void PlanBuilder::plan_single(Node* n) {
-  if (first_value_[n] >= 0) return plan_placed_concat(n);  // nothing else has memory before its turn
+  if (first_value_[n] >= 0) return plan_placed_concat(n);  // no other node gets memory before it is planned
   if (n->op->kind == OpKind::Update && n->op->window) return plan_window(n);
   add(describe_single(n));
 }
@@ -39,7 +39,7 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
     keep(n, static_cast<int>(i), s);
     out.push_back({s.dtype, static_cast<int>(s.sizes.size())});
     sizes.insert(sizes.end(), s.sizes.begin(), s.sizes.end());
-    if (product && !s.is_contiguous()) sizes.back() = s.strides[1];  // that of a line
+    if (product && !s.is_contiguous()) sizes.back() = s.strides[1];  // the leading dimension
     arrays.push_back(std::move(s));
   }
   std::string name(n->op->name);
@@ -47,19 +47,19 @@ PlanBuilder::PlannedLaunch PlanBuilder::describe_single(Node* n) {
     name += " " + shape_text(to_dims(o.sizes()));
   for (size_t i = n->inputs.size(); i < arrays.size(); ++i)
     name += " " + shape_text(arrays[i].sizes);
-  // The kernel does not read the first input of an update; its place in the list is taken by the output.
+  // The kernel does not read the first input of an update; the output takes its position in the list.
   if (updates) arrays[0] = arrays.back();
   PlannedLaunch p = launch_of(std::move(name), lowered_single(backend_, *n->op, n->attrs, in, out, updates), arrays,
                               std::move(sizes), label_);
   if (!product) return p;
-  // The padding of the last row belongs to it: it may be written over.
+  // The padding after the last row belongs to the array: the kernel may write there.
   if (!arrays[2].is_contiguous()) p.arrays[2].array.sizes[2] = arrays[2].strides[1];
   p.launch.flops = 2 * checked_num_elems(arrays[2].sizes) * n->inputs[0].sizes().back().value();
   if (!views) backend_.refine_product(gemm_args(arrays[0], arrays[1], arrays[2]), p.launch);
   return p;
 }
 
-// The window of an array is changed where it is; its offset and strides are parameters, so all windows share a kernel.
+// Changes the window of an array in place; its offset and strides are parameters, so all windows share a kernel.
 void PlanBuilder::plan_window(Node* n) {
   Stored base = base_for_update(stored(n->inputs[0])), update = stored(n->inputs[1]), window = base;
   keep(n, 0, base);

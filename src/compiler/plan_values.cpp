@@ -10,7 +10,7 @@ namespace {
 
 using memory::Stored;
 
-// Where an input of a concatenation lies in it.
+// The place of an input within its concatenation.
 Stored part_of(Stored whole, const graph::Node* concat, size_t input) {
   auto axis = static_cast<size_t>(concat->attrs.integer("axis"));
   for (size_t i = 0; i < input; ++i)
@@ -19,7 +19,7 @@ Stored part_of(Stored whole, const graph::Node* concat, size_t input) {
   return whole;
 }
 
-// An array seen through a view; nothing where strides cannot express it.
+// An array seen through a view; nothing if strides cannot express it.
 std::optional<Stored> viewed(const Stored& in, const graph::Node* view) {
   Tensor t;
   t.dtype = in.dtype;
@@ -65,7 +65,7 @@ graph::NodeMap<uint8_t> PlanBuilder::readers() const {
 }
 
 memory::Stored PlanBuilder::fresh_factor(const Node* n) {
-  constexpr int64_t kLeastLine = 64;  // shorter ones would be padding in good part
+  constexpr int64_t kLeastLine = 64;  // a shorter row would be padding for a good part
   const int64_t line_bytes = backend_.factor_line_bytes();
   const graph::TensorType& t = n->types[0];
   Dims sizes = to_dims(t.sizes);
@@ -98,7 +98,7 @@ memory::Stored PlanBuilder::place_for(Node* n) {
   Stored whole = first_value_[part.concat] < 0 ? keep(part.concat, 0, fresh(part.concat->types[0]))
                                                : stored(Operand(Ref<Node>(part.concat), 0));
   Stored s = part_of(whole, part.concat, part.input);
-  // The part may have one more axis of one element than the value.
+  // The part may have more axes of size 1 than the value, or fewer.
   Dims sizes = to_dims(n->types[0].sizes), strides(sizes.size(), 0);
   size_t from = 0;
   for (size_t a = 0; a < sizes.size(); ++a) {
@@ -128,7 +128,7 @@ memory::Stored PlanBuilder::stored(const Operand& o) {
   Stored in = stored(n->inputs[0]);
   std::optional<Stored> out = viewed(in, n);
   if (!out) {
-    // Copied in row-major order, then seen under the new sizes.
+    // Copied in row-major order, then viewed with the new sizes.
     out = contiguous_copy(in);
     out->sizes = to_dims(n->types[0].sizes);
     out->strides = contiguous_strides(out->sizes);

@@ -1,5 +1,5 @@
-// Operands of products that are no matrices in memory, such as the windows of an array: strides express them with more
-// axes than a matrix has, and a product that can read those needs no copy (routines/gemm/views.h).
+// Operands of products that are not matrices in memory, such as the windows of an array: their strides need more axes
+// than a matrix has, and a product that reads such views needs no copy (routines/gemm/views.h).
 #include <utility>
 
 #include "compiler/plan_builder.h"
@@ -11,10 +11,11 @@ namespace {
 
 using memory::Stored;
 
-// Axes of an array, of which each axis of a value is some.
+// For each axis of a value, the axes of the array that it spans.
 using AxisGroups = std::vector<memory::Layout>;
 
-// The axes that each axis of `sizes` stands for, in row-major order of both; nothing where one would be cut.
+// Splits the axes of `s` into the groups that form each axis of `sizes`, both in row-major order; nothing if an axis
+// would be cut.
 std::optional<AxisGroups> split(const Stored& s, const Dims& sizes) {
   AxisGroups out;
   size_t at = 0;
@@ -25,7 +26,7 @@ std::optional<AxisGroups> split(const Stored& s, const Dims& sizes) {
       here *= s.sizes[at];
       if (s.sizes[at] == 0 || n % here != 0) return std::nullopt;
       if (s.sizes[at] == 1) continue;
-      // Neighbours that are walked as one.
+      // Merges adjacent axes that one stride covers.
       if (!group.sizes.empty() && group.strides.back() == s.strides[at] * s.sizes[at]) {
         group.sizes.back() *= s.sizes[at];
         group.strides.back() = s.strides[at];
@@ -38,7 +39,7 @@ std::optional<AxisGroups> split(const Stored& s, const Dims& sizes) {
   return out;
 }
 
-// Groups seen through a view that only puts them in another order.
+// Permutes groups by a view that only reorders axes; nothing for other views.
 std::optional<AxisGroups> reordered(const AxisGroups& groups, const Dims& sizes, const graph::Node* view) {
   Tensor t;
   t.sizes = sizes;
@@ -56,7 +57,7 @@ std::optional<AxisGroups> reordered(const AxisGroups& groups, const Dims& sizes,
   return out;
 }
 
-// The axes of a matrix as the routine takes them, or nothing if there are too many.
+// The axes of an operand in the routine's form, or nothing if there are too many.
 std::optional<memory::Layout> as_operand(const AxisGroups& groups) {
   memory::Layout out{{1}, {0}};
   if (groups[0].sizes.size() > 1) return std::nullopt;
@@ -76,7 +77,7 @@ std::optional<memory::Layout> as_operand(const AxisGroups& groups) {
 }  // namespace
 
 std::optional<memory::Stored> PlanBuilder::stored_as_axes(const Operand& o) {
-  // The views up to the first that strides do not express.
+  // The views down to the first one that strides cannot express.
   std::vector<const Node*> views;
   Operand at = o;
   for (; !stored_without_copy(at); at = at.node()->inputs[0])

@@ -26,10 +26,10 @@ std::string& function_in_work() {
 
 // A plan compiles its kernels once they have spent this together.
 constexpr int64_t kWorthNs = 10'000'000;
-// A batch leaves out kernels that have spent less than this. It is little on purpose: what will have earned its code a
-// few runs later is better made now, in parallel with the others, than found missing by the next start.
+// A batch omits kernels that have spent less than this. It is small on purpose: a kernel that would earn its code a few
+// runs later is better compiled now, in parallel with the others, than missed by the next start.
 constexpr int64_t kSmallNs = kWorthNs / 50;
-// At most so many native versions of one kernel: some for patterns of strides, one for each length of short rows.
+// At most this many native versions of one kernel: some for patterns of strides, one for each length of short rows.
 // Programs that need more stay in the block executor.
 constexpr int kMaxVersions = 8 + static_cast<int>(loop::kShortRow);
 // A kernel of a graph waits this many times longer before it is compiled by itself.
@@ -69,8 +69,8 @@ int SampledTime::weight() const {
 }
 
 int64_t SampledTime::add(int64_t ns, int weight) {
-  // A run during which the thread had to wait for a processor tells nothing of the work: it counts as a slow one, and
-  // not for the runs that were not timed.
+  // A run during which the thread was descheduled says nothing about the work: it counts as a slow run, and does not
+  // stand for the runs that were not timed.
   constexpr int64_t kSlow = 8;
   int64_t last = std::min(ns, last_ns_.exchange(ns, std::memory_order_relaxed));
   ns = std::min(ns, kSlow * std::max<int64_t>(last, kQuickNs)) + last * (weight - 1);
@@ -141,7 +141,7 @@ void TieredKernel::install(Pattern pattern, NativeCode code) const {
   if (count >= 2 * kMaxVersions) failed_ = true;
 }
 
-// Code that exists in memory or on disk. A pattern is looked for once.
+// Returns code that exists in memory or on disk. Each pattern is looked up once.
 const runtime::CpuKernel* TieredKernel::ready_code(std::span<const int64_t> sizes) const {
   Pattern p = pattern(sizes);
   if (const Version* v = find(p)) return v->code.get();
@@ -160,7 +160,7 @@ const runtime::CpuKernel* TieredKernel::compile(std::span<const int64_t> sizes) 
     install(p, find_or_make_code(key(sizes), [&] { return specialized(sizes); }, made_for_));
   } catch (...) {
     failed_ = true;
-    if (g_executor == Executor::Native) throw;  // asked for by tests, who want to know
+    if (g_executor == Executor::Native) throw;  // tests select this mode to see the error
     return nullptr;
   }
   return find(p)->code.get();
@@ -177,8 +177,7 @@ const codegen::BlockKernel& TieredKernel::block() const {
   return *block_;
 }
 
-// Whether this run alone is clearly worth more than compiling: one of tens of millions of elements need not be slow
-// first.
+// True if this run alone is clearly worth more than compiling: tens of millions of elements need not run slowly first.
 bool TieredKernel::takes_long(std::span<const int64_t> sizes) const {
   constexpr double kClearly = 2;
   return block().estimated_ns(sizes) > kClearly * runtime::num_threads() * static_cast<double>(patience_ * compile_ns_);
@@ -226,7 +225,7 @@ void compile_natively(const runtime::Plan& plan, int64_t min_block_ns) {
   });
   if (jobs.empty()) return;
   Phase phase("native");
-  // The longest first, so that no thread is left with one at the end.
+  // Longest first, so that no thread starts a long job at the end.
   std::sort(jobs.begin(), jobs.end(),
             [](const Job& a, const Job& b) { return a.kernel->compile_ns() > b.kernel->compile_ns(); });
   std::atomic<size_t> next{0};
@@ -234,7 +233,7 @@ void compile_natively(const runtime::Plan& plan, int64_t min_block_ns) {
     for (size_t i; (i = next++) < jobs.size();)
       jobs[i].kernel->compile(jobs[i].sizes);
   };
-  // Not on the pool's workers: they must be free for kernels of other threads, and LLVM wants a deep stack.
+  // Not on the pool's workers: they must stay free for kernels of other threads, and LLVM needs a deep stack.
   std::vector<std::thread> others;
   size_t threads = std::min<size_t>(jobs.size(), static_cast<size_t>(runtime::num_threads()));
   for (size_t i = 1; i < threads; ++i)

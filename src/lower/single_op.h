@@ -1,5 +1,5 @@
-// A kernel for one op, with every size and stride a run-time parameter, so that it serves all shapes of the same rank.
-// The order of its size parameters: for each input its sizes, then its strides; for each output its sizes.
+// A kernel for one op, in which every size and stride is a run-time parameter, so that it serves all shapes of the same
+// ranks. Its size parameters in order: the sizes, then the strides of each input; then the sizes of each output.
 #pragma once
 #include "graph/op_def.h"
 #include "loop/ir.h"
@@ -11,7 +11,7 @@ struct ArrayKey {
   int rank;
 };
 
-// Elementwise ops take every input with the rank of the output (stretched axes have stride 0). `in_place`: for an
+// Elementwise ops take every input with the rank of the output (broadcast axes have stride 0). `in_place`: for an
 // Update whose first input is already in the output's memory.
 loop::Kernel lower_single(const graph::OpDef& op, const graph::Attrs& attrs, const std::vector<ArrayKey>& inputs,
                           const std::vector<ArrayKey>& outputs, bool in_place = false);

@@ -11,8 +11,8 @@ using graph::Operand;
 
 namespace {
 
-// Of a sub-graph also what depends on no input is made again: what was made before would be taken for a value of the
-// graph around it.
+// In a sub-graph, nodes that depend on no input are rebuilt too: the old ones would be taken for values of the
+// enclosing graph.
 std::vector<Batched> batch_nodes(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch, bool nested);
 
 std::vector<Operand> batch_subgraph(const graph::Graph& g, const std::vector<Operand>& inputs,

@@ -1,4 +1,4 @@
-// Batching: a graph made for one example, applied to a whole batch at once by the entries' batching rules.
+// Batching: applies a graph built for one example to a whole batch at once, by the entries' batching rules.
 #pragma once
 #include <vector>
 
@@ -11,13 +11,13 @@ struct Batched {
   bool batched = false;  // has the batch as an extra leading axis
 };
 
-// An op in the way has no batching rule.
+// Thrown for an op without a batching rule.
 struct NotBatchable {
   const graph::OpDef* op;
 };
 
-// The outputs of g with its inputs replaced: `inputs[i]` stands for g.inputs[i]. Nodes that depend on no input are used
-// as they are. Throws NotBatchable.
+// Returns the outputs of g with its inputs replaced: `inputs[i]` stands for g.inputs[i]. Nodes that depend on no input
+// are used unchanged. Throws NotBatchable.
 std::vector<Batched> batch_graph(const graph::Graph& g, const std::vector<Batched>& inputs, Size batch);
 
 }  // namespace sheaf::transforms
