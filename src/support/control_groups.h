@@ -5,8 +5,7 @@
 
 namespace sheaf {
 
-// Calls read(stream) with the file `name` of our control group (v2) and of each one above it, whose limits hold for us
-// too.
+// Calls read(stream) with the file `name` of our control group (v2) and of each ancestor, whose limits apply to us too.
 template <class Read>
 void for_each_control_group(const char* name, Read read) {
   std::string path;

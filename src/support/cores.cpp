@@ -17,7 +17,7 @@ namespace {
 
 // In ascending order; empty if the system does not tell.
 std::vector<int> affinity() {
-  constexpr int kMostCpus = 1 << 16;  // a mask that is too short is refused
+  constexpr int kMostCpus = 1 << 16;  // the system refuses a mask that is too short
   for (int cpus = 1024; cpus <= kMostCpus; cpus *= 2) {
     std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(static_cast<size_t>(cpus)),
                                                          [](cpu_set_t* s) { CPU_FREE(s); });
@@ -38,7 +38,7 @@ std::string siblings(int cpu) {
   return list;
 }
 
-// Cores' worth of time; infinite without a limit.
+// Allowed CPU time, in cores; infinite without a limit.
 double quota() {
   double least = std::numeric_limits<double>::infinity();
   for_each_control_group("cpu.max", [&](std::istream& in) {
@@ -68,7 +68,7 @@ std::vector<int> cpus_of_list(std::string_view list) {
 }
 
 int count_cores(std::span<const int> cpus, const std::function<std::string(int cpu)>& siblings) {
-  // A core is counted at the first of its CPUs that may be used.
+  // A core is counted at the first of its CPUs in the list.
   return static_cast<int>(std::count_if(cpus.begin(), cpus.end(), [&](int cpu) {
     const std::vector<int> same_core = cpus_of_list(siblings(cpu));
     return std::none_of(same_core.begin(), same_core.end(),

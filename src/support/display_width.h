@@ -1,5 +1,5 @@
-// Columns a terminal needs for UTF-8 text: two for a wide character, none for a combining one; an invalid byte counts
-// as one.
+// The number of terminal columns of UTF-8 text: two for a wide character, none for a combining one; an invalid byte
+// counts as one.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -19,7 +19,7 @@ const char* name_of(ErrorKind kind) {
 
 std::string one_line(const UserError& e) {
   std::string text = fmt::format("{} error: {}", name_of(e.kind), e.message);
-  // What went wrong with a file has no interesting place in the program.
+  // A failed file operation has no interesting position in the program.
   if (!e.span || e.kind == ErrorKind::Io) return text;
   return fmt::format("{}:{}: {}", source_name(e.span.source), start_of(e.span).line, text);
 }

@@ -1,4 +1,5 @@
-// The two kinds of failure. A UserError is about the program being run and carries its place; INVARIANT is about us.
+// The two kinds of failure. A UserError is about the program being run and carries its position; a failed INVARIANT is
+// a bug of ours.
 #pragma once
 #include <memory>
 #include <sstream>
@@ -13,24 +14,24 @@ namespace sheaf {
 enum class ErrorKind : uint8_t { Parse, Compile, Runtime, Autodiff, Io };
 const char* name_of(ErrorKind kind);  // "parse", "compile", "runtime", "autodiff", "io"
 
-// One user function that was being called when an error arose.
+// A call of a user function that was active when an error was raised.
 struct StackEntry {
   std::string function;   // "head"
   std::string arguments;  // "x: f32[8x3]", may be empty
   Span call;              // the call form
 };
 
-// `message` is the first line(s) as the specification words them, without hints; `hints` print as "  = hint: …",
-// `notes` as "  = …". Position and stack are filled in by whoever first knows them.
+// `message` is the first line(s) in the specification's words, without hints; `hints` print as "  = hint: …", `notes`
+// as "  = …". The first code that knows position and stack fills them in.
 struct UserError : std::exception {
   ErrorKind kind;
   std::string message;
   Span span;
   std::vector<std::string> notes;
   std::vector<std::string> hints;
-  std::vector<StackEntry> stack;  // innermost first
-  std::string label;              // printed after the carets
-  bool blames_caller = false;  // about the arguments of the running function: its place is the call, not the function
+  std::vector<StackEntry> stack;     // innermost first
+  std::string label;                 // printed after the carets
+  bool blames_caller = false;        // about the arguments of the running function: report the call, not the function
   std::shared_ptr<const void> data;  // a language value attached by (error msg data)
 
   UserError(ErrorKind kind, std::string message, Span span = {})
@@ -43,7 +44,7 @@ struct UserError : std::exception {
 };
 
 inline UserError runtime_error(std::string message) { return {ErrorKind::Runtime, std::move(message)}; }
-// The caller's mistake, found by code in the function: the report points at the call.
+// An error about the caller's arguments, found inside the function: the report points at the call.
 inline UserError caller_error(std::string message) {
   UserError e = runtime_error(std::move(message));
   e.blames_caller = true;

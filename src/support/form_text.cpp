@@ -14,7 +14,7 @@ bool is_prefix(char c) { return c == '\'' || c == '`' || c == '~' || c == '#'; }
 
 bool is_string(std::string_view s, size_t at) { return s[at] == '"' || s.substr(at).starts_with("#r\""); }
 
-// A raw string, #r"…", ends at the first quote; in others a backslash protects one.
+// A raw string, #r"…", ends at the first quote; in other strings a backslash escapes one.
 size_t end_of_string(std::string_view s, size_t at) {
   if (s[at] == '#') return std::min(std::min(s.find('"', at + 3), s.size()) + 1, s.size());
   for (++at; at < s.size() && s[at] != '"'; ++at)
@@ -24,7 +24,7 @@ size_t end_of_string(std::string_view s, size_t at) {
 
 size_t end_of_line(std::string_view s, size_t at) { return std::min(s.find('\n', at), s.size()); }
 
-// After the form that starts at `at`.
+// The position after the form that starts at `at`.
 size_t end_of_form(std::string_view s, size_t at) {
   while (at < s.size() && is_prefix(s[at]) && !is_string(s, at))
     ++at;

@@ -1,4 +1,4 @@
-// Forms as pieces of text, for error reports: which operand was written how. A lexical look only; it never fails.
+// Splits the text of forms for error reports, to quote operands as the user wrote them. Purely lexical; never fails.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,9 +6,9 @@
 
 namespace sheaf {
 
-// The texts of the parts of "(f a (g b))": "f", "a", "(g b)". Empty when the text is no list.
+// The parts of "(f a (g b))": "f", "a", "(g b)". Empty if the text is not a list.
 std::vector<std::string_view> form_parts(std::string_view form);
-// The form on one line; a long one is cut to "(f …)".
+// The form on one line; a long one is shortened to "(f …)".
 std::string short_form(std::string_view form);
 
 }  // namespace sheaf

@@ -1,5 +1,4 @@
-// What a failed INVARIANT throws. Whoever owns a top-level run catches it and reports `internal error: …`; nothing else
-// should.
+// Thrown by a failed INVARIANT. Only the owner of a top-level run catches it and reports `internal error: …`.
 #pragma once
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// Ctrl-C as everything below the tools sees it: a request that whatever runs should stop. Too much memory is another.
+// Ctrl-C as seen below the tools: a request to stop whatever runs. Exceeding the memory limit is another such request.
 #pragma once
 #include <atomic>
 
@@ -6,26 +6,27 @@
 
 namespace sheaf {
 
-// Ctrl-C, the end of the fuel or of the memory. No catch clause of the program takes it: a loop that goes on after
-// every error could not be stopped otherwise.
+// Raised for Ctrl-C and for the end of fuel or memory. No catch clause of the program catches it: a loop that continues
+// after every error could not be stopped otherwise.
 struct StopError : UserError {
   explicit StopError(std::string message, bool asked_for = true)
       : UserError(ErrorKind::Runtime, std::move(message)), asked_for(asked_for) {}
-  bool asked_for;  // by somebody; else the program has failed
+  bool asked_for;  // by a user; else the program has failed
 };
 
-// Set when the running program is to stop; the evaluator tests it at calls and backward jumps, and whatever else takes
-// long or waits may. It stays set until the whole run has ended, since every thread of the program has to see it.
+// Set when the running program must stop. The evaluator tests it at calls and backward jumps, and other long or waiting
+// operations may. It stays set until the whole run has ended, because every thread of the program must see it.
 extern std::atomic<bool> g_interrupted;
 
-// Stops the program as Ctrl-C does, with this message instead of "Interrupted". Once until the next clear.
+// Stops the program like Ctrl-C, but with this message instead of "Interrupted". Only the first call until the next
+// clear has an effect.
 void stop_with(const std::string& message);
-// The requests so far are forgotten.
+// Clears all requests.
 void clear_stop();
-// What the report of a program says that g_interrupted stops.
+// The error to report for a program that g_interrupted stops.
 StopError stop_error();
 
-// Throws StopError when the program is to stop.
+// Throws StopError if the program must stop.
 void heed_interrupt();
 
 }  // namespace sheaf

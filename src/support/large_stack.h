@@ -1,5 +1,5 @@
-// Threads that run user code. Built-ins that call back nest native frames (map inside map …), and the limits on that
-// (eval/vm.h) assume a stack of this size; the memory is reserved, not used, until something nests that deep. Where the
+// Threads that run user code. Built-ins that call back nest native frames (map inside map …), and the depth limits
+// (eval/vm.h) assume a stack of this size. The memory is reserved, and used only by programs that nest that deep. If
 // address space is limited, the stack is smaller and so are the limits.
 #pragma once
 #include <pthread.h>
@@ -11,14 +11,14 @@ namespace sheaf {
 
 inline constexpr size_t kLargeStackBytes = size_t{512} << 20, kLeastStackBytes = size_t{32} << 20;
 
-// So many bytes to reserve, or half as many and so on down to `least`, until they are no more than an eighth of the
-// address space that this process may have: worker threads need some of it too.
+// Halves `bytes`, down to `least`, until it is at most an eighth of this process's address space: worker threads need
+// some of it too.
 size_t within_address_space(size_t bytes, size_t least);
 
-// The part of kLargeStackBytes that this thread has.
+// The fraction of kLargeStackBytes that this thread has.
 double stack_share();
 
-// Joins when destroyed. `body` must not throw; starting throws UserError where not even the least stack can be had.
+// Joins when destroyed. `body` must not throw; starting throws UserError if not even the smallest stack is available.
 class LargeStackThread {
  public:
   LargeStackThread() = default;

@@ -1,4 +1,4 @@
-// The memory of the machine that this process may use, as control groups allow, and uses.
+// The machine memory that this process may use, within the limits of control groups, and that it uses.
 #pragma once
 #include <cstddef>
 
@@ -6,9 +6,9 @@ namespace sheaf {
 
 size_t memory_allowed();
 
-// Memory of this process that is in RAM, shared pages included.
+// Resident memory of this process, shared pages included.
 size_t resident_bytes();
-// The same without pages of files, which the system can take away: what the process holds.
+// The same without file-backed pages, which the system can reclaim.
 size_t unshared_bytes();
 
 }  // namespace sheaf

@@ -3,8 +3,8 @@
 // compiles with -Wthread-safety -Werror; with other compilers the annotations are empty. At run time a Mutex is a
 // std::mutex.
 //
-// A function that wants a lock to be held is marked REQUIRES(mu). A condition is waited for in a loop, where the
-// analysis sees the lock: `while (!ready_) changed_.wait(mu_);`.
+// A function that needs the caller to hold a lock is marked REQUIRES(mu). Wait for a condition in an explicit loop,
+// where the analysis sees the lock: `while (!ready_) changed_.wait(mu_);`.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@
 #define CAPABILITY(name) SHEAF_THREAD_SAFETY(capability(name))
 #define SCOPED_CAPABILITY SHEAF_THREAD_SAFETY(scoped_lockable)
 #define GUARDED_BY(mu) SHEAF_THREAD_SAFETY(guarded_by(mu))
-#define PT_GUARDED_BY(mu) SHEAF_THREAD_SAFETY(pt_guarded_by(mu))  // what a pointer points to
+#define PT_GUARDED_BY(mu) SHEAF_THREAD_SAFETY(pt_guarded_by(mu))  // protects what a pointer points to
 #define REQUIRES(...) SHEAF_THREAD_SAFETY(requires_capability(__VA_ARGS__))
 #define EXCLUDES(...) SHEAF_THREAD_SAFETY(locks_excluded(__VA_ARGS__))
 #define ACQUIRE(...) SHEAF_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
@@ -89,7 +89,7 @@ class SCOPED_CAPABILITY [[nodiscard]] ReaderLock {
   SharedMutex& mu_;
 };
 
-// Waiting gives the lock up meanwhile; it may end without a reason, as with std::condition_variable.
+// Waiting releases the lock meanwhile; spurious wakeups occur, as with std::condition_variable.
 class CondVar {
  public:
   void wait(Mutex& mu) REQUIRES(mu) {
@@ -97,7 +97,7 @@ class CondVar {
     changed_.wait(held);
     held.release();
   }
-  // False when the time is over.
+  // Returns false on timeout.
   template <class Rep, class Period>
   bool wait_for(Mutex& mu, const std::chrono::duration<Rep, Period>& time) REQUIRES(mu) {
     std::unique_lock held(mu.mu_, std::adopt_lock);

@@ -9,8 +9,8 @@
 namespace sheaf {
 namespace {
 
-// Open addressing with the hash next to the pointer: a program that makes 200,000 keys looks each one up a few times,
-// and one cache line per probe is what that costs.
+// Open addressing with the hash next to the pointer, so that a probe costs one cache line: a program that creates
+// 200,000 keys looks each one up a few times.
 class Table {
  public:
   const Name::Entry* intern(std::string_view text) {
@@ -43,7 +43,7 @@ class Table {
     std::vector<Slot> old(slots_.empty() ? 1024 : 2 * slots_.size());
     old.swap(slots_);
     size_t mask = slots_.size() - 1;
-    for (const Slot& s : old) {  // all are different, so no text is looked at: those are elsewhere in memory
+    for (const Slot& s : old) {  // all texts are distinct, so none is compared: they are elsewhere in memory
       if (!s.entry) continue;
       size_t i = s.hash & mask;
       while (slots_[i].entry)

@@ -1,4 +1,4 @@
-// A thread that does the same thing now and then for as long as this lives: watching memory, say.
+// A thread that runs an action periodically for the lifetime of the object, such as watching memory.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -10,7 +10,7 @@ namespace sheaf {
 
 class PeriodicThread {
  public:
-  // The first time at once.
+  // Runs the action immediately, then once per period.
   PeriodicThread(std::chrono::milliseconds period, std::function<void()> action)
       : thread_([this, period, action = std::move(action)] {
           MutexLock lock(mu_);

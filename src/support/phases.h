@@ -1,5 +1,5 @@
-// Where the time of making code goes: wall time by phase, without what is spent in phases inside it. Thread-safe; costs
-// two clock reads for each phase, so it is always on.
+// Profile of compile time: wall time by phase, excluding nested phases. Thread-safe; costs two clock reads per phase,
+// so it is always on.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@ namespace sheaf {
 
 class Phase {
  public:
-  explicit Phase(const char* name);  // a literal: kept as it is
+  explicit Phase(const char* name);  // must be a literal: the pointer is kept
   ~Phase();
   Phase(const Phase&) = delete;
   Phase& operator=(const Phase&) = delete;
@@ -25,7 +25,7 @@ struct PhaseTime {
   uint64_t count = 0;
   int64_t ns = 0;
 };
-// In the order in which they were first left.
+// In the order in which the phases first ended.
 std::vector<PhaseTime> phase_times();
 
 }  // namespace sheaf

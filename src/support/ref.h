@@ -10,9 +10,9 @@ namespace sheaf {
 namespace detail {
 inline std::atomic<bool> atomic_counts = false;
 }
-// Call before a second thread may touch counted objects; there is no way back.
+// Call before a second thread may touch counted objects; it cannot be undone.
 inline void enable_atomic_counts() { detail::atomic_counts.store(true, std::memory_order_relaxed); }
-// Relaxed is enough: a thread that another one started sees what that one set, and no object crosses between others.
+// Relaxed order suffices: a started thread sees the stores of its starter, and no object crosses between other threads.
 inline bool counts_are_atomic() { return detail::atomic_counts.load(std::memory_order_relaxed); }
 
 class Counted {
@@ -26,7 +26,7 @@ class Counted {
     else
       ++count_;
   }
-  // True when the last reference went away.
+  // Returns true if this was the last reference.
   bool release() const {
     if (counts_are_atomic()) return std::atomic_ref<uint32_t>(count_).fetch_sub(1, std::memory_order_acq_rel) == 1;
     return --count_ == 0;

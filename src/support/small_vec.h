@@ -1,4 +1,4 @@
-// A vector of trivially copyable elements that keeps up to N of them inside itself: shapes, strides, axes.
+// A vector of trivially copyable elements that stores up to N of them inline: shapes, strides, axes.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -87,7 +87,7 @@ class SmallVec {
   }
 
  private:
-  // Elements are made where they are needed: a shape costs no more to make or copy than what it holds.
+  // Elements start their lifetime on first use: creating or copying a shape costs no more than its elements.
   T* room() { return reinterpret_cast<T*>(inline_); }
   bool is_inline() const { return static_cast<const void*>(data_) == inline_; }
   void grow(size_t n) {

@@ -29,7 +29,7 @@ const std::string& source_text(uint32_t source);
 SourceKind source_kind(uint32_t source);
 
 LineCol start_of(const Span& span);
-// After its last character.
+// The position after the span's last character.
 inline LineCol end_of(const Span& span) { return start_of({span.source, span.end, span.end}); }
 // The text of a 1-based line, without its newline; empty past the end.
 std::string_view source_line(uint32_t source, uint32_t line);

@@ -6,10 +6,10 @@
 namespace sheaf {
 namespace {
 
-// The bytes that may follow a lead byte at once; those after them are 80…BF. Empty: not a lead byte.
+// The range of the byte after a lead byte; later bytes are 80…BF. Empty: not a lead byte.
 struct Second {
   unsigned char low, high;
-  int more;  // continuation bytes in all
+  int more;  // number of continuation bytes
 };
 
 Second second_after(unsigned char lead) {

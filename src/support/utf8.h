@@ -1,4 +1,4 @@
-// Which bytes are UTF-8. Pure functions; any thread.
+// UTF-8 validation. Pure functions; any thread.
 #pragma once
 #include <cstddef>
 #include <string_view>
@@ -9,10 +9,10 @@ struct MeasuredChar {
   size_t num_bytes;
   bool is_whole;
 };
-// The character at the start of a text that is not empty; of a broken one, what there is of it (at least one byte).
+// The character at the start of a non-empty text; of an invalid one, its valid prefix (at least one byte).
 MeasuredChar measure_char(std::string_view bytes);
 
-// How many bytes from the start are valid UTF-8.
+// The number of leading bytes that are valid UTF-8.
 size_t valid_prefix(std::string_view bytes);
 inline bool is_utf8(std::string_view bytes) { return valid_prefix(bytes) == bytes.size(); }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kLeastRoom = 20;  // columns; wrapping to less helps nobody
 
-// The last space that leaves at most `room` columns before it, else the first one. npos when there is none.
+// The last space with at most `room` columns before it, else the first space. npos if there is none.
 size_t place_to_cut(std::string_view line, int64_t room) {
   size_t cut = line.find(' ');
   for (size_t at = cut; at != std::string_view::npos; at = line.find(' ', at + 1)) {

@@ -1,4 +1,4 @@
-// Prose for a terminal: long lines broken between words. A pipe gets its lines whole, so that grep finds them.
+// Word-wraps prose for a terminal. A pipe gets whole lines, so that grep finds them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace sheaf {
 
-// Lines longer than `columns` broken between words; what continues a line is indented `hanging` deeper than the line.
-// A word longer than a line is the terminal's to break: paths stay whole. Ends with a newline unless the text is empty.
+// Breaks lines longer than `columns` between words; continuation lines are indented `hanging` deeper than their first
+// line. A word longer than a line is left to the terminal: paths stay whole. Ends with a newline unless the text is
+// empty.
 std::string wrapped(std::string_view text, int64_t columns, int64_t hanging = 0);
 
 }  // namespace sheaf
