@@ -16,7 +16,7 @@ namespace {
 
 using graph::Node;
 
-// Products check how many rows their groups have, elementwise ops a divisor, all other ops indices.
+// Products check the row counts of their groups, elementwise ops a divisor, all other ops indices.
 enum class What : uint8_t { Indices, Groups, Divisor };
 
 What what_checks(const Node& n) {
@@ -25,7 +25,8 @@ What what_checks(const Node& n) {
 }
 const Operand& checked_input(const Node& n) { return n.inputs[what_checks(n) == What::Groups ? 2 : 1]; }
 
-// What is checked: which operand and for what, against which size, and whether negative indices count from the end.
+// Identifies a check: the operand, the kind, the size it is compared with, and whether negative indices count from the
+// end.
 using Check = std::tuple<const void*, int, What, std::string, bool>;
 
 Check check_of(const Node& n) {
@@ -36,7 +37,7 @@ Check check_of(const Node& n) {
           what == What::Indices && n.attrs.flag("wrap")};
 }
 
-// Indices that the compiler made itself are in range.
+// Indices that the compiler generated are in range.
 bool can_fail(const Node& n) {
   switch (what_checks(n)) {
     case What::Groups: return true;
@@ -45,7 +46,7 @@ bool can_fail(const Node& n) {
   }
 }
 
-// The same check by an op that reads nothing else.
+// An op that performs the same check and reads nothing else.
 Operand check_alone(const Node& n) {
   const Operand &x = n.inputs[0], &checked = checked_input(n);
   auto nothing = [](DType d, Sizes sizes) { return ops::broadcast_to(ops::constant_int(d, 0), std::move(sizes)); };
@@ -58,8 +59,8 @@ Operand check_alone(const Node& n) {
                       {{"who", n.attrs.get<std::string>("who")}, {"wrap", n.attrs.flag("wrap")}, {"how", int64_t{0}}});
 }
 
-// Nodes that depend on nothing but the inputs of a graph and of the traces it is part of. Reverse and batching rules
-// make others on the way, for the sub-graphs of control nodes.
+// The nodes that depend only on the inputs of a graph and of its enclosing traces. VJP and batching rules create others
+// temporarily, for the sub-graphs of control nodes.
 class Own {
  public:
   explicit Own(const graph::Graph& g) {
@@ -110,11 +111,11 @@ std::vector<Ref<Node>> unused_checks(const std::vector<Ref<Node>>& checked, cons
     if (n->op->check_text && can_fail(*n)) done.insert(check_of(*n));
   }
   Own own(g);
-  TraceContext mine;  // what is made here is not one of the program's reads
+  TraceContext mine;  // nodes created here are not reads of the program
   TraceContext::Use use(mine);
   for (const Ref<Node>& n : checked) {
     if (!can_fail(*n) || live.count(n.get()) || !own.has(n.get()) || !done.insert(check_of(*n)).second) continue;
-    // Where the program shows something, the check keeps its place in the order.
+    // If the program has effects, the check keeps its position among them.
     if (!g.effects.empty()) {
       out.push_back(n);
       continue;

@@ -1,5 +1,5 @@
-// The trace in progress on this thread: inputs, effects and checks recorded so far, and what the code will depend on
-// (guards, predicates, globals). Traces nest: a branch, a turn of a loop and an example of vmap have one of their own.
+// The current trace of this thread: inputs, effects and checks recorded so far, and the facts that the code will depend
+// on (guards, predicates, globals). Traces nest: a branch, a loop iteration and an example of vmap each have their own.
 #pragma once
 #include <optional>
 #include <unordered_map>
@@ -13,31 +13,31 @@ namespace sheaf::trace {
 
 struct TraceContext {
   std::vector<Ref<graph::Node>> inputs;          // one per leaf: the arguments', then globals'
-  std::vector<Ref<graph::Node>> wide_inputs;     // of a float also one in f64, which code that needs it reads instead
-  std::vector<Ref<graph::Node>> parameters;      // of a trace whose inputs stand for no leaf: a turn, an example
-  std::vector<Value> current;                    // the value each has in the call that is traced
-  std::vector<std::pair<size_t, Value>> guards;  // inputs whose value was asked for
+  std::vector<Ref<graph::Node>> wide_inputs;     // of a float, an additional one in f64 for code that needs it
+  std::vector<Ref<graph::Node>> parameters;      // of a trace whose inputs stand for no leaf: an iteration, an example
+  std::vector<Value> current;                    // by input: its value in the traced call
+  std::vector<std::pair<size_t, Value>> guards;  // inputs whose values the trace has read
   std::vector<std::pair<Operand, Tensor>>
-      predicates;                 // scalars computed from inputs whose value was asked for (outermost only)
-  bool guards_predicates = true;  // false: a branch on such a scalar takes both ways
+      predicates;                 // scalars computed from inputs whose values the trace has read (outermost only)
+  bool guards_predicates = true;  // false: a branch on such a scalar traces both branches
   std::vector<std::pair<const Value*, Value>> globals;
   std::vector<Ref<graph::Node>> effects;  // host calls, in order
   std::vector<Ref<graph::Node>> checked;  // reads and writes that check their indices
   std::vector<ArgumentMark> marks;        // outermost only
-  std::vector<size_t> small_ints;         // inputs that were taken to be below 2^kArgumentBits (outermost only)
-  std::unordered_map<const graph::Node*, graph::IntRange> int_ranges;  // what is known of ints (outermost only)
+  std::vector<size_t> small_ints;         // inputs assumed to be below 2^kArgumentBits (outermost only)
+  std::unordered_map<const graph::Node*, graph::IntRange> int_ranges;  // known ranges of ints (outermost only)
   bool takes_gradient = false;                                         // outermost only
-  bool takes_globals = true;      // false: a sub-trace whose graph is used at once, not kept
-  TraceContext* outer = nullptr;  // the trace this one is part of
+  bool takes_globals = true;      // false: a sub-trace whose graph is used at once and not kept
+  TraceContext* outer = nullptr;  // the enclosing trace
 
-  // A traced value without a value for a tensor or number. With `symbols`, these are its sizes, or, of an int, its
-  // value.
+  // Adds an input for a tensor or number: a traced value without a concrete one. `symbols` are its sizes, or, for an
+  // int, its value.
   Value add_input(const Value& leaf, const Sizes* symbols = nullptr);
-  // The number an input has now, remembered as a guard; nil when the node is not a scalar input.
+  // The number that an input has now, recorded as a guard; nil if the node is not a scalar input.
   Value guarded_value(const graph::Node* node);
-  // The value that a scalar or a short vector has now when it follows from scalar inputs alone.
+  // The current value of a scalar or a short vector that follows from scalar inputs alone.
   std::optional<Tensor> scalar_now(const Operand& o);
-  // The same, remembered as a condition for using the compiled code.
+  // The same, recorded as a condition for using the compiled code.
   std::optional<Tensor> guarded_scalar(const Operand& o);
 
   static TraceContext*& current_ref();
@@ -58,7 +58,7 @@ struct TraceContext {
 
  private:
   const Value* current_of(const graph::Node* node) const;
-  std::unordered_map<const graph::Node*, std::optional<Tensor>> now_;  // what scalar_now has found (outermost only)
+  std::unordered_map<const graph::Node*, std::optional<Tensor>> now_;  // results of scalar_now (outermost only)
 };
 
 }  // namespace sheaf::trace

@@ -8,7 +8,7 @@ namespace sheaf::trace {
 namespace {
 
 thread_local uint64_t made = 0;          // outputs of this thread
-thread_local uint64_t repeat_until = 0;  // outputs before this one were shown already
+thread_local uint64_t repeat_until = 0;  // outputs before this one were already shown
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Output effects of traced code: print, guard and their like become nodes that call back when their turn comes.
+// Output effects of traced code: print, guard and similar functions become nodes that call back in program order.
 #pragma once
 #include <functional>
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace sheaf::trace {
 
-// Records a call of `run`, which will get the arguments with the values that their traced leaves have then.
+// Records a call of `run`, which will get the arguments with the values that their traced leaves have at that time.
 void record_host_call(const std::vector<Value>& args, std::function<void(std::vector<Value>)> run);
 
-// Compiled code that fails is left to the interpreter, which runs the whole call again: output that was made already
-// must not come twice. Every output is counted; true means that this one was seen before.
+// When compiled code fails, the interpreter runs the whole call again, and output already shown must not appear twice.
+// Every output is counted; returns true if this one was shown before.
 bool is_repeated_output();
-// Outputs made by this thread so far.
+// The number of outputs of this thread so far.
 uint64_t outputs_made();
-// Goes back to where `since` outputs had been made: while alive, those made from there on are repetitions.
+// Rewinds the count to `since`: while alive, the outputs shown after that point count as repeated.
 class RepeatedOutputs {
  public:
   explicit RepeatedOutputs(uint64_t since);

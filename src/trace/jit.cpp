@@ -31,31 +31,31 @@ std::function<void(const JitEvent&)> g_listener;
 std::function<void(const std::string&)> g_warn;
 std::function<void()> g_gradient_computed;
 
-// More signatures than this of one function: its structure keeps changing, and compiling it again and again would cost
+// A function with more signatures than this keeps changing its structure, and compiling it again and again would cost
 // more than it saves.
 constexpr size_t kMaxSignatures = 32;
 constexpr size_t kMaxVariantsPerSignature = 4;
-// Variants with open sizes of one structure: each has assumed something else about them.
+// Limit of variants with open sizes for one structure; each assumes other facts about them.
 constexpr size_t kMaxOpenVariants = 8;
-// Arguments with this many elements are worth a trace at the very first call: it costs less than running op by op.
+// Arguments with this many elements are worth a trace at the first call: it costs less than running op by op.
 constexpr int64_t kLargeWork = 1 << 18;
-// Variants of all functions before the user hears of it.
+// Number of variants of all functions from which on the user is warned.
 constexpr size_t kManyVariants = 64;
 
-// Calls of one key.
+// The calls of one key.
 struct Entry {
   int calls = 0;
   bool failed = false;
-  bool takes_both_ways = false;  // predicates keep changing: branches on them are compiled as branches
+  bool takes_both_ways = false;  // predicates keep changing: branches on them are compiled with both sides
   std::vector<std::shared_ptr<const Variant>> variants;
 };
 
-// Calls of one form: they differ in sizes alone.
+// The calls of one form: they differ only in sizes.
 struct Family {
   SmallVec<int64_t, 24> sizes;       // of the first call
-  std::vector<uint8_t> open;         // by size: calls differ there
+  std::vector<uint8_t> open;         // by size: differs between calls
   std::vector<uint8_t> pinned;       // by size: marked static
-  std::vector<uint8_t> open_leaves;  // by leaf: an int whose value was needed, and changes
+  std::vector<uint8_t> open_leaves;  // by leaf: an int whose value was needed, and changes between calls
   int calls = 0;
   bool closed = false;  // leaving sizes open has failed
   std::vector<std::shared_ptr<const Variant>> variants;
@@ -64,17 +64,17 @@ struct Family {
 struct Function {
   std::unordered_map<CallKey, Entry, KeyHash> entries;
   std::unordered_map<CallForm, Family, KeyHash> families;
-  bool crowded = false;  // has had as many signatures as it may
+  bool crowded = false;  // has reached the limit of signatures
   bool given_up = false;
-  bool works_on_arrays = false;  // whatever the roots are
+  bool works_on_arrays = false;  // even if the roots hold no tensor
 };
 
 struct Table {
   Mutex mu;
   std::unordered_map<FunctionKey, Function, KeyHash> functions GUARDED_BY(mu);
   JitStats stats GUARDED_BY(mu);
-  std::map<std::string, size_t> variants GUARDED_BY(mu);  // by the name of the function
-  std::set<uint64_t> scalar_only GUARDED_BY(mu);          // code of functions that were called without tensors
+  std::map<std::string, size_t> variants GUARDED_BY(mu);  // by function name
+  std::set<uint64_t> scalar_only GUARDED_BY(mu);          // codes of functions called without tensors
 };
 
 Table& table() {
@@ -90,7 +90,7 @@ void tell(const std::string& function, JitOutcome outcome, const std::string& re
                 (made && made->target != runtime::TargetId::Cpu ? *runtime::g_device : host_space()).name()});
 }
 
-// The warning that is due now; empty: none.
+// Counts a variant and returns the warning that is now due, or "".
 std::string count_variant(const std::string& function) REQUIRES(table().mu) {
   ++table().variants[function];
   if (++table().stats.compiled != kManyVariants + 1) return "";
@@ -99,11 +99,11 @@ std::string count_variant(const std::string& function) REQUIRES(table().mu) {
   std::string list;
   for (const auto& [name, n] : most)
     list += fmt::format("{}{}={}", list.empty() ? "" : ", ", name, n);
-  // The words are those that tools look for.
+  // External tools look for these words.
   return fmt::format("WARN jit: {} distinct VMFB modules loaded (variants: {}).", table().stats.compiled, list);
 }
 
-// nullptr when there are too many already: a function whose structure keeps changing is not worth compiling.
+// Returns nullptr if there are too many: a function whose structure keeps changing is not worth compiling.
 Family* family_of(Function& f, const Signature& s) {
   if (auto it = f.families.find(s.key.form); it != f.families.end()) return &it->second;
   if (f.families.size() >= kMaxSignatures) return nullptr;
@@ -137,7 +137,7 @@ void note_marks(Family& x, const Signature& s, const std::vector<ArgumentMark>& 
       if (slots[i].leaf == mark.input && static_cast<int>(slots[i].axis) == mark.axis) note_mark(x, i, mark.mark);
 }
 
-// What a trace of this call leaves open; equal sizes share a symbol, as do ints.
+// The sizes and ints that a trace of this call leaves open. Equal sizes share a symbol, and so do equal ints.
 OpenSizes open_sizes(const Family& x, const Signature& s) {
   OpenSizes out;
   std::map<int64_t, Size> by_size, by_int;
@@ -213,11 +213,11 @@ void forget_compiled() {
 
 namespace {
 
-// A call must not cost more than looking at a few arguments: a tensor after this many other values is not found, and
-// the function is then simply interpreted.
+// Limits the search for a tensor to the cost of a few arguments: after this many other values it gives up, and the
+// function is interpreted.
 constexpr int kMaxLook = 256;
 
-// Recurses, rather than walk a TreePath, because every call does this: a dict of parameters takes 11 ns, not 19.
+// Recursive instead of a TreePath walk, because every call does this: a dict of parameters takes 11 ns, not 19.
 bool find_tensor(const Value& v, int depth, int& budget) {
   if (depth > kMaxInputDepth || --budget < 0) return false;  // a chain or plain data, not a structure of arguments
   switch (v.tag()) {
@@ -253,7 +253,7 @@ bool holds_tensor(const Value& v) {
 }
 
 void before_redefinition(const Value& old, const Value& now) {
-  // A function is called without a look at its cell, numbers and text are constants of the code.
+  // Functions are called without a check of their cell; numbers and text are constants in the code.
   bool is_input = old.tag() != Tag::Function && holds_tensor(old) && holds_tensor(now);
   if (!is_input) forget_compiled();
 }
@@ -261,7 +261,7 @@ void before_redefinition(const Value& old, const Value& now) {
 Value global_value(const Value& cell_value) {
   TraceContext* c = TraceContext::current_context();
   if (!c || !holds_tensor(cell_value)) return cell_value;
-  // A global read inside a sub-trace (vmap) is an input of the whole.
+  // A global read inside a sub-trace (vmap) becomes an input of the outermost trace.
   while (c->outer)
     c = c->outer;
   if (!c->takes_globals) return cell_value;
@@ -278,13 +278,13 @@ Value global_value(const Value& cell_value) {
 
 namespace {
 
-// What to do about a call that no variant fits.
+// What to do with a call that matches no variant.
 struct Decision {
   std::shared_ptr<const Variant> found;
   Bound bound;
   bool trace = false, takes_both_ways = false;
   OpenSizes open;
-  const char* gave_up = nullptr;  // why the function is interpreted from now on, when that was just decided
+  const char* gave_up = nullptr;  // why the function is interpreted from now on, if that was just decided
 };
 
 bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, const Signature& s, Decision& d,
@@ -299,7 +299,7 @@ bool find_variant(const std::vector<std::shared_ptr<const Variant>>& variants, c
   return false;
 }
 
-// Called with the table locked.
+// The caller holds the table's lock.
 Decision decide(Function& f, const Signature& s) {
   Decision d;
   std::vector<size_t> blamed;
@@ -317,7 +317,7 @@ Decision decide(Function& f, const Signature& s) {
   if (find_variant(family.variants, s, d, &blamed)) return d;
   for (size_t leaf : blamed)
     if (leaf < family.open_leaves.size()) family.open_leaves[leaf] = 1;
-  // A device would be asked for code of every single op otherwise.
+  // Otherwise a device would need code for every single op.
   bool at_once = g_mode == JitMode::Always || s.key.form.target != runtime::TargetId::Cpu ||
                  (s.num_elems >= kLargeWork && f.entries.empty());
   if (!family.closed && g_dynamic != DynamicMode::Off && (family.calls >= 2 || at_once)) {
@@ -351,7 +351,7 @@ Decision decide(Function& f, const Signature& s) {
   return d;
 }
 
-// Asked before the arguments are looked at, of which there may be many.
+// Tested before the arguments are walked, which may be many.
 bool is_given_up(const FunctionKey& key) {
   MutexLock lock(table().mu);
   auto found = table().functions.find(key);
@@ -404,7 +404,7 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
       span = u.span;
       fatal = u.fatal;
     } catch (const UserError& e) {
-      // Not necessarily the user's fault: the interpreted run decides.
+      // Not necessarily the user's error: the interpreted run decides.
       reason = "tracing it failed: " + e.message;
       span = e.span;
     }
@@ -443,7 +443,7 @@ bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<V
   try {
     result = run_variant(*d.found, d.bound, s.owned);
   } catch (const UserError&) {
-    failed = true;  // an index out of range, say: the interpreted run reports it in the right words, with its place
+    failed = true;  // an index out of range, say: the interpreted run reports it in the right words, with its position
   }
   if (g_gradient_computed && d.found->takes_gradient) g_gradient_computed();
   if (!failed) return true;

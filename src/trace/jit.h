@@ -1,6 +1,6 @@
-// The tracing JIT. A pure function called with tensors is run once on inputs that have types but no values; the graph
-// that leaves behind is compiled and kept with the structure, dtypes and sizes it was made for. It runs user code only
-// through a callback, so it needs no evaluator.
+// The tracing JIT. A pure function called with tensors runs once on inputs that have types but no values; the recorded
+// graph is compiled and cached under the arguments' structure, dtypes and sizes. The JIT runs user code only through a
+// callback, so it needs no evaluator.
 #pragma once
 #include <functional>
 #include <string>
@@ -17,12 +17,12 @@ extern bool g_jit_enabled;
 // Which sizes compiled code leaves open: those that have changed between calls, none, or all.
 enum class DynamicMode : uint8_t { Auto, Off, All };
 void set_dynamic_mode(DynamicMode mode);
-// Calls, in order, what was decided for each function: for `explain` and -v.
+// The decisions for each function, reported call by call in order: for `explain` and -v.
 enum class JitOutcome : uint8_t {
   Compiled,
   Interpreted,
   ScalarOnly
-};  // the last: nothing in its arguments to compile for
+};  // ScalarOnly: nothing in the arguments to compile for
 struct JitEvent {
   std::string function;
   JitOutcome outcome;
@@ -31,18 +31,19 @@ struct JitEvent {
   bool cached = false;  // compiled code was found on disk
   std::string graph;    // the graph as text, when g_describe_graphs is set
   bool takes_gradient = false;
-  std::string_view device;  // that the code is for
+  std::string_view device;  // on which the code runs
 };
 extern bool g_describe_graphs;
 void set_jit_listener(std::function<void(const JitEvent&)> listener);
 extern bool g_jit_listens;
-// To be called, if somebody listens, for a call without any tensor; the first of each function is told.
+// Call this, if there is a listener, for a call without any tensor; reports the first call of each function.
 void note_scalar_call(uint64_t code, const std::string& name);
 // Called whenever a gradient has been computed, by compiled code or on a tape.
 void set_gradient_listener(std::function<void()> listener);
-// To be called by whoever takes a gradient: now, or in the trace in progress.
+// Call this where a gradient is taken, at once or in the current trace.
 void note_gradient();
-// Called once, unlocked, with a line of text, when there is far more compiled code than programs have functions.
+// Sets a function that is called once, without locks, with a line of text, when there is far more compiled code than
+// programs have functions.
 void set_jit_warning(std::function<void(const std::string&)> warn);
 struct JitStats {
   uint64_t dispatches = 0, compiled = 0, failed = 0;

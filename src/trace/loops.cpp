@@ -14,7 +14,7 @@ namespace {
 
 using graph::TensorType;
 
-// The carried value: a tree whose arrays and numbers are either carried by the loop or the same in every turn.
+// The carried value: a tree whose arrays and numbers are either carried by the loop or loop-invariant.
 class Carry {
  public:
   explicit Carry(const Value& init) : init_(flatten(init)) {
@@ -39,7 +39,7 @@ class Carry {
     return out;
   }
 
-  // The tree with the carried leaves replaced.
+  // The tree with its carried leaves replaced.
   Value with(const std::vector<Operand>& values) const {
     std::vector<Value> leaves = init_.leaves;
     size_t next = 0;
@@ -49,7 +49,8 @@ class Carry {
   }
 
   enum class Fit { Same, Widened, No };
-  // Compares a turn's result, and collects its carried leaves. Constants that changed become carried (Widened).
+  // Compares the result of an iteration with the carried value, and collects its carried leaves. A constant that
+  // changed becomes carried (Widened).
   Fit compare(const Value& result, std::vector<Operand>& out) {
     out.clear();
     FlatTree turn = flatten(result);
@@ -70,7 +71,7 @@ class Carry {
     return widened ? Fit::Widened : Fit::Same;
   }
 
-  // Every number and array is carried.
+  // Makes every number and array carried.
   bool widen_all() {
     bool any = false;
     for (size_t i = 0; i < carried_.size(); ++i)
@@ -79,7 +80,7 @@ class Carry {
   }
 
  private:
-  // A float that begins with more digits than an f32 has is carried in f64.
+  // A float whose initial value has more digits than an f32 is carried in f64.
   Operand operand(size_t leaf, const Value& v) const { return wide_[leaf] ? f64_operand(v) : operand_of(v); }
   Value value(size_t leaf, const Operand& o) const {
     Kind kind = kind_of(init_.leaves[leaf]);
@@ -119,7 +120,7 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
   std::vector<Operand> xs = loop.xs;
   Value init = loop.init;
   int64_t done = 0;
-  // One turn may change the form of the carried value (0 becomes 0.0): it is run by itself.
+  // The first iteration may change the form of the carried value (0 becomes 0.0): it is peeled off.
   for (int peeled = 0; peeled < 2; ++peeled) {
     Carry carry(init);
     bool wide = false;
@@ -146,7 +147,7 @@ std::optional<LoopResult> loop_node(const LoopSpec& loop) {
       Carry::Fit fit = carry.compare(t.result, t.piece.outputs);
       if (fit == Carry::Fit::Widened) continue;
       if (fit == Carry::Fit::No) {
-        // A constant may have decided the form (the first turn of a counter).
+        // A constant may have determined the form (in the first iteration of a counter).
         if (!wide && carry.widen_all()) {
           wide = true;
           continue;
@@ -196,16 +197,16 @@ std::optional<LoopResult> trace_loop(const LoopSpec& loop) {
     result = loop_node(loop);
   } catch (const Untraceable& u) {
     if (u.fatal) throw;
-    // The unrolled loop may know what a turn in general does not (its index), or meets the reason itself.
+    // The unrolled loop may know what a general iteration does not (its index), or raises the same error itself.
   } catch (const UserError&) {
   }
-  // A second derivative adds up what flows to the values of a turn in the order of the tape, which a loop's reverse,
-  // with values kept or computed once for all turns, cannot follow to the bit.
+  // A second derivative sums the adjoints of an iteration's values in the order of the tape. The VJP of a loop, with
+  // values stored or computed once for all iterations, cannot reproduce that order to the bit.
   bool twice = gradient_depth() >= 2;
   if (result && !twice) return result;
   effects.resize(before);
   checked.resize(checked_before);
-  // About what one turn takes: it has been run two or three times by now.
+  // An estimate for one iteration: it has been traced two or three times by now.
   int64_t nodes = static_cast<int64_t>(graph::next_node_id() - first_node) / 3;
   if (nodes * loop.turns > kMaxUnrolledNodes)
     throw Untraceable(std::to_string(loop.turns) +

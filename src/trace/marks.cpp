@@ -12,11 +12,11 @@ namespace sheaf::trace {
 namespace {
 
 struct Marks {
-  Dims sizes, strides;  // of the tensor that was marked: views of its memory are not
+  Dims sizes, strides;  // of the marked tensor: views of its memory are not marked
   std::map<int, SizeMark> by_axis;
 };
 
-// By buffer: a marked tensor has a buffer of its own over the same memory.
+// Keyed by buffer: a marked tensor gets its own buffer over the same memory.
 struct Table {
   Mutex mu;
   std::unordered_map<const Buffer*, Marks> marks GUARDED_BY(mu);
@@ -60,7 +60,7 @@ Value mark_size(const Value& tensor, int axis, SizeMark mark) {
   c = &c->outermost();
   const graph::Node* n = operand_of(tensor).node().get();
   while (n->op->role == graph::Role::Leaf && n->inputs[0].is_node())
-    n = n->inputs[0].node().get();  // an argument that a gradient is taken by
+    n = n->inputs[0].node().get();  // an argument of a gradient
   for (size_t i = 0; i < c->inputs.size(); ++i)
     if (c->inputs[i].get() == n) c->marks.push_back({i, axis, mark});
   return tensor;

@@ -1,6 +1,6 @@
-// What a program says of sizes itself: one varies from call to call and is left open from the first trace on, or is
-// worth code of its own and never left open. A mark on a tensor stays with this very tensor, not with what is computed
-// from it; a mark on an argument inside a traced function holds for all its calls.
+// Sizes that the program itself classifies: one varies between calls and is left open from the first trace on, or is
+// worth separate code and never left open. A mark belongs to one tensor, not to results computed from it; a mark on an
+// argument inside a traced function holds for all its calls.
 #pragma once
 #include <optional>
 #include <vector>
@@ -11,7 +11,7 @@ namespace sheaf::trace {
 
 enum class SizeMark : uint8_t { Dynamic, Static };
 
-// The same tensor (or traced value), marked.
+// The same tensor (or traced value), with the mark.
 Value mark_size(const Value& tensor, int axis, SizeMark mark);
 std::optional<SizeMark> mark_of(const Tensor& t, int axis);
 
@@ -21,7 +21,7 @@ struct ArgumentMark {
   int axis;
   SizeMark mark;
 };
-// Thrown by a trace that was made for other sizes open than its marks ask for.
+// Thrown by a trace whose open sizes contradict the marks it found.
 struct MarksFound {
   std::vector<ArgumentMark> marks;
 };

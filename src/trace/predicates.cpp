@@ -1,4 +1,4 @@
-// Scalars that follow from the numbers a function was called with: their values now, and what is remembered of them.
+// Scalars computed from numbers among the function's arguments: their current values, and the guards recorded for them.
 #include "compiler/eager.h"
 #include "graph/op_def.h"
 #include "trace/context.h"
@@ -12,7 +12,7 @@ using graph::Node;
 
 namespace {
 
-// Scalars, and the short vectors they are put in (a shape, say).
+// True for scalars and short vectors of them (a shape, say).
 bool is_small(const Node* n) {
   constexpr int64_t kMaxElements = 16;
   if (n->types.size() != 1 || !n->subgraphs.empty() || n->host || n->custom) return false;
@@ -32,7 +32,7 @@ std::optional<Tensor> TraceContext::scalar_now(const Operand& o) {
   if (!o.is_node()) return o.value();
   if (!is_small(o.node().get())) return std::nullopt;
   auto& now = outermost().now_;
-  // Chains grow with the trace, so this keeps its own stack: a node is finished once its inputs are.
+  // Chains grow with the trace, so this uses an explicit stack: a node is finished once its inputs are.
   std::vector<const Node*> todo{o.node().get()};
   while (!todo.empty()) {
     const Node* n = todo.back();
@@ -89,7 +89,7 @@ std::optional<bool> known_truth(const Value& v) {
   Operand o = operand_of(v);
   if (o.rank() > 0) return true;
   if (!context->outermost().guards_predicates) return std::nullopt;
-  // The truth is what is guarded, not the number itself.
+  // Guards the truth, not the number itself.
   if (auto t = context->guarded_scalar(truth_operand(v))) return element_as_int(*t, 0) != 0;
   return std::nullopt;
 }

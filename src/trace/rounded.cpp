@@ -8,9 +8,9 @@
 namespace sheaf::trace {
 namespace {
 
-constexpr int kMostMisses = 2;  // one after the other
+constexpr int kMostMisses = 2;  // consecutive
 
-// The elements of an array, rounded: kept with its memory.
+// A rounded copy of an array, stored with the array's buffer.
 struct Copy final : Buffer::Derived {
   Copy(const Tensor& of, Tensor rounded)
       : sizes(of.sizes), strides(of.strides), offset(of.offset), tensor(std::move(rounded)) {}
@@ -22,13 +22,13 @@ struct Copy final : Buffer::Derived {
   Tensor tensor;
 };
 
-// Memory of other owners changes without a word.
+// Foreign memory can change without notice.
 void keep_copy(const Tensor& of, const Tensor& rounded) {
   if (of.buffer->origin() == Buffer::Origin::Foreign) return;
   of.buffer->keep_derived(Buffer::Made::Rounded, std::make_unique<Copy>(of, rounded));
 }
 
-// What the run before left; nothing where it left none. `taken`: nobody else will need it.
+// The copy that the previous run left, if any. `taken`: removes it, because nobody else will need it.
 Tensor find_copy(const Tensor& t, DType dtype, bool taken) {
   const auto* copy = static_cast<const Copy*>(t.buffer->derived(Buffer::Made::Rounded));
   if (!copy || !copy->is_of(t, dtype)) return {};
@@ -71,7 +71,7 @@ std::vector<Tensor> RoundedInputs::run(std::vector<Tensor> inputs, std::vector<u
     if (!rounded.buffer) {
       missed = true;
       rounded = ops::cast(graph::Operand(whole), r.dtype).value();
-      if (!owned) keep_copy(whole, rounded);  // the next call may be of the same arguments
+      if (!owned) keep_copy(whole, rounded);  // the next call may have the same arguments
     }
     given_up.push_back(owned);
     inputs.push_back(std::move(rounded));

@@ -1,5 +1,5 @@
-// Inputs of compiled code that it reads rounded to a narrow float (passes/graph/keep_rounded.h). The run before left
-// them with its results; what it did not leave is rounded here.
+// Inputs that compiled code reads rounded to a narrow float (passes/graph/keep_rounded.h). The previous run left the
+// rounded copies with its results; missing ones are computed here.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -14,10 +14,10 @@ namespace sheaf::trace {
 
 class RoundedInputs {
  public:
-  // Nothing where g has none.
+  // Returns null if g has no such inputs.
   static std::unique_ptr<RoundedInputs> find(const graph::Graph& g, const compiler::Backend& backend);
 
-  // Runs the code: as compiler::run does for g.
+  // Runs the code; a drop-in replacement for compiler::run on g.
   std::vector<Tensor> run(std::vector<Tensor> inputs, std::vector<uint8_t> given_up,
                           std::span<const uint8_t> wanted_here) const;
   const compiler::Compiled& code() const { return *code_; }
@@ -29,8 +29,8 @@ class RoundedInputs {
   const compiler::Backend& backend_;
   std::vector<passes::RoundedInput> rounded_;
   std::shared_ptr<const compiler::Compiled> code_;
-  // Runs, one after the other, that found too little. After a few, nobody leaves what this code would need: results are
-  // no arguments of the next run.
+  // Consecutive runs that found too few rounded copies. After several, the plain code is used: results do not become
+  // arguments of the next run.
   mutable std::atomic<int> misses_{0};
   mutable Mutex mu_;
   graph::Graph plain_;

@@ -19,7 +19,8 @@ namespace {
 
 constexpr int64_t kMaxNumbers = 16;
 
-// Whole numbers up to here are exact in a dtype; 0 where sizes are not kept.
+// The largest n such that a dtype represents all whole numbers up to n exactly; 0 for dtypes in which sizes are not
+// tracked.
 int64_t exact_up_to(DType d) {
   switch (d) {
     case DType::F32: return int64_t{1} << 24;
@@ -31,7 +32,7 @@ int64_t exact_up_to(DType d) {
   }
 }
 
-// An operand as whole numbers.
+// The operand as whole numbers.
 std::optional<SizeNumbers> numbers_of(const Operand& o) {
   if (o.rank() > 1) return std::nullopt;
   if (const Sizes* s = size_values(o)) return SizeNumbers{*s, o.rank() == 0};
@@ -68,7 +69,7 @@ std::optional<Size> size_value(const Value& v) {
 
 namespace {
 
-// The places of a vector that literals and `concat` put together, as operands of their own.
+// The elements of a vector built by literals and `concat`, as separate operands.
 void collect_parts(const Operand& o, std::vector<Operand>& parts) {
   const OpDef* op = o.is_node() && !size_values(o) ? o.node()->op : nullptr;
   bool is_same = op && (op->converts || op->arrangement == Arrangement::SameOrder) && o.node()->inputs[0].rank() <= 1;
@@ -78,8 +79,8 @@ void collect_parts(const Operand& o, std::vector<Operand>& parts) {
     collect_parts(part, parts);
 }
 
-// A number that is given, guarded: first as an argument, which may be left open later, else by what it is computed
-// from.
+// The value of a given number, with a guard: first on the argument itself, which may be left open later, else on the
+// numbers it is computed from.
 std::optional<SizeNumbers> guarded_number(const Operand& o) {
   TraceContext* context = TraceContext::current_context();
   if (!context || !o.is_node()) return std::nullopt;

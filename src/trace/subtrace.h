@@ -1,4 +1,4 @@
-// A part of a trace that becomes a sub-graph.
+// Traces part of a function to a sub-graph.
 #pragma once
 #include <functional>
 
@@ -7,10 +7,11 @@
 
 namespace sheaf::trace {
 
-// Runs `body` as a trace inside the current one. The result's arrays are not yet in piece.outputs.
+// The result of running `body` as a trace inside the current one. `piece.outputs` does not yet hold the result's
+// arrays.
 struct Subtrace {
   Value result;
-  bool failed = false;  // it raised an error; its effects end with one that stops the run
+  bool failed = false;  // the body raised an error; its effects end with one that stops the run
   ops::Piece piece;     // since, effects, inputs
   std::vector<Ref<graph::Node>> checked;
 };
@@ -18,10 +19,10 @@ enum class Errors : uint8_t { Raise, Record };
 Subtrace subtrace(const std::vector<Ref<graph::Node>>& inputs, const std::function<Value()>& body,
                   Errors errors = Errors::Raise);
 
-// The checks that the piece, whose outputs are known by now, would leave out become effects of it.
+// Makes the checks that the piece would drop effects of it. Its outputs must be set.
 void keep_checks(Subtrace& t);
 
-// Control nodes that hold effects are themselves kept in order.
+// Records control nodes that contain effects as effects themselves, in order.
 void keep_effects(const std::vector<Operand>& node_outputs, const std::vector<ops::GraphPtr>& subgraphs);
 
 }  // namespace sheaf::trace

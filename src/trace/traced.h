@@ -1,5 +1,5 @@
 // Traced values: a graph node plus its language kind. They are ordinary values of the evaluator, so built-ins that only
-// move structure need no second version. A node that carries its value (tape mode) is also usable wherever a concrete
+// move structure work on them unchanged. A node that carries its value (tape mode) also serves wherever a concrete
 // value is needed.
 #pragma once
 #include "graph/engine.h"
@@ -9,24 +9,24 @@ namespace sheaf::trace {
 
 using graph::Operand;
 
-// What the language sees: promotion and containers depend on it. A traced Int may be computed in f32 (when a gradient
-// is taken with respect to it); it still prints and indexes as an int.
+// The kind visible to the language: promotion and containers depend on it. A traced Int may be computed in f32 (when a
+// gradient is taken with respect to it); it still prints and indexes as an int.
 enum class Kind : uint8_t { Tensor, Int, Float, Bool };
 
 struct Traced final : TracedObj {
   Operand operand;
   Kind kind;
-  Operand wide;  // of a float: the same number in f64, when it may have more digits than an f32; often nobody uses it
+  Operand wide;  // of a float: the same number in f64, if it may need more digits than an f32 has; often unused
   Traced(Operand o, Kind k, Operand wide = {}) : operand(std::move(o)), kind(k), wide(std::move(wide)) {}
   Value concrete() const override;
   std::string describe() const override;
 };
 
-// Thrown when a trace needs a value that it does not have; the call then runs another way.
+// Thrown when a trace needs a value that it does not have; the call then runs in another way.
 struct Untraceable : std::exception {
   std::string reason;
   Span span;
-  bool fatal = false;  // no other arguments will change it: the function is never tried again
+  bool fatal = false;  // no other arguments will help: the function is never traced again
   Untraceable(std::string reason, Span span, bool fatal = false)
       : reason(std::move(reason)), span(span), fatal(fatal) {}
   const char* what() const noexcept override { return reason.c_str(); }
@@ -37,33 +37,33 @@ Value to_value(const Operand& o, Kind kind, const Operand& wide = {});
 // True for numbers, bools, tensors and traced values.
 bool is_numeric(const Value& v);
 Kind kind_of(const Value& numeric);
-// As an operand: ints are i64 (a traced int may be f32), floats f32, bools Bool, 0-d.
+// The value as a 0-d operand: ints are i64 (a traced int may be f32), floats f32, bools Bool.
 Operand operand_of(const Value& numeric);
-// A float in f64 with the digits that operand_of leaves out; empty when there are none.
+// A float in f64, if it has digits that operand_of drops; else empty.
 Operand wide_operand(const Value& v);
 // A float in f64 with all its digits.
 Operand f64_operand(const Value& v);
-// What an input of a graph that stands for the value gets; a float may be read in f64.
+// The tensor passed to a graph's input for this value; a float may be read in f64.
 Tensor input_tensor(const Value& v, DType dtype);
-// The value itself, or what a traced value stands for right now; throws Untraceable when that is not known.
+// The value itself, or the current value of a traced one; throws Untraceable if that is unknown.
 Value concrete(const Value& v);
-// The same all the way through lists and dicts.
+// The same for all leaves of lists and dicts.
 Value concrete_tree(const Value& v);
 
-// The operands of the traced leaves of a tree, in order, and the tree with others in their place.
+// The operands of a tree's traced leaves, in order, and the tree with those replaced.
 std::vector<Operand> traced_leaves(const Value& tree);
 Value with_traced_leaves(const Value& tree, std::span<const Operand> leaves);
 
-// The user's form being run, for nodes and messages.
+// The user's form that is running, for nodes and messages.
 Span& current_span();
 
-// Installs the engine that runs ops at once and records those that touch a node. Called once at start-up.
+// Installs the engine that runs ops at once and records those that read a node. Called once at start-up.
 void install();
 
-// A fresh node that stands for a tensor, as the place a gradient is taken with respect to.
+// A fresh node that stands for a tensor, so that a gradient can be taken with respect to it.
 Operand make_leaf(const Operand& o);
 
-// How many gradients are being taken around the current call: above one, adjoints are recorded.
+// The nesting depth of gradients around the current call: above one, adjoints are recorded.
 int& gradient_depth();
 
 }  // namespace sheaf::trace

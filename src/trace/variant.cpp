@@ -25,13 +25,13 @@ using graph::Node;
 
 bool has_state(const Value& v) { return v.tag() == Tag::Atom || v.tag() == Tag::Opaque; }
 
-// Whether a leaf of a result means something outside the trace. A function does if it closed over nothing traced.
+// True if a leaf of a result is meaningful outside the trace. A function is if it captured nothing traced.
 bool can_leave(const Value& v) {
   if (v.tag() != Tag::Function) return !has_state(v);
   return all_leaves(v, [](const Value& x) { return !x.is_traced() && !has_state(x); }, Nodes::Closures);
 }
 
-// The result's tree with its traced leaves replaced by the outputs, in order.
+// Rebuilds the result's tree with its traced leaves replaced by the outputs, in order.
 Value rebuild(const FlatTree& tree, std::vector<Tensor>& outputs) {
   size_t next = 0;
   auto made = [&](const Value& v) {
@@ -55,14 +55,14 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   return std::memcmp(x.bytes(), y.bytes(), static_cast<size_t>(x.num_elems() * size_bytes(x.dtype))) == 0;
 }
 
-// The trace has taken a size for known that is marked dynamic, or the other way round.
+// True if the trace assumed a known value for a size that is marked dynamic, or left a static one open.
 bool is_missed(const ArgumentMark& m, const Node& input) {
   Size d = input.types[0].sizes[static_cast<size_t>(m.axis)];
   if (m.mark == SizeMark::Static) return !d.is_const();
   return d.is_const() && d.value() >= kLeastOpen;
 }
 
-// The inputs that g reads, in the order of their places in the context; g.inputs and g.nodes are set.
+// The inputs that g reads, in the order of the context's inputs. Sets g.inputs and g.nodes.
 std::vector<UsedInput> used_inputs(graph::Graph& g, const TraceContext& c) {
   std::vector<Node*> live = live_nodes(g);
   constexpr size_t kNone = ~size_t{0};
@@ -81,7 +81,7 @@ std::vector<UsedInput> used_inputs(graph::Graph& g, const TraceContext& c) {
   return used;
 }
 
-// The values of the symbols; false when what shared one differs, or a size that was known.
+// Collects the values of the symbols. Returns false if sizes that shared a symbol differ, or a known size changed.
 bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int64_t>& values) {
   if (!(s.key.form == open.key.form)) return false;
   const auto &now = s.key.sizes, &then = open.key.sizes;
@@ -107,10 +107,10 @@ bool bind_symbols(const Variant::Open& open, const Signature& s, std::vector<int
 
 const compiler::Backend& backend_of(const CallKey& key) { return compiler::backend_of(key.form.target); }
 
-// Code for sizes that stay as they are. Some go when there are many: any, since lengths that come round in order would
-// lose each other if the oldest went.
+// The code for one set of sizes. When there are many, an arbitrary one is evicted: cyclic access to lengths would make
+// LRU miss every time.
 std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<int64_t>& symbols) {
-  // Some 100 MB. An instance takes 6 KB, even of one launch, and sizes that keep growing never come again.
+  // About 100 MB. An instance takes 6 KB, even with one launch, and sizes that keep growing never recur.
   constexpr size_t kMaxLaunches = 1 << 16, kMaxInstances = 1 << 10;
   std::vector<int64_t> key;
   for (size_t i = 0; i < symbols.size(); ++i)
@@ -130,7 +130,7 @@ std::shared_ptr<const Compiled> instance(Variant::Open& open, const std::vector<
     open.num_launches -= launches(*some->second);
     open.instances.erase(some);
   }
-  // Another thread may have made the same.
+  // Another thread may have inserted the same.
   if (open.instances.emplace(std::move(key), made).second) open.num_launches += launches(*made);
   return made;
 }
@@ -177,7 +177,7 @@ std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size
   for (size_t i = 0; i < now.size(); ++i) {
     if (same_elements(now[i], v.predicates.expected[i])) continue;
     fits = false;
-    // A branch that goes the other way is another variant; a number that was needed might be left open instead.
+    // A branch that goes the other way is another variant; a number whose value was needed may be left open instead.
     if (blamed && now[i].dtype != DType::Bool)
       for (const UsedInput& in : v.predicates.inputs)
         if (b.leaves[in.leaf]->is_int()) blamed->push_back(in.leaf);
@@ -243,7 +243,8 @@ std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
       variant->predicates.expected.push_back(value);
     }
     variant->predicates.inputs = used_inputs(p, context);
-    // Asked at every call, of few numbers: always on the host. The sizes that a predicate was computed from are facts.
+    // Evaluated at every call, on few numbers: always on the host. The sizes that a predicate was computed from are
+    // facts.
     if (!open.empty()) p = compiler::instantiate(p, now, compiler::SizeNodes::Constants);
     variant->predicates.code = std::make_shared<const Compiled>(compiler::compile(p, compiler::cpu_backend()));
   }

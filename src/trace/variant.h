@@ -1,5 +1,5 @@
-// What one trace of a function gave: compiled code, and the conditions under which a call may use it. A variant does
-// not change once made, except for the instances of open sizes, which have a lock. Any thread may bind and run it.
+// The result of one trace of a function: compiled code, and the conditions under which a call may use it. A variant is
+// immutable, except for the instances of open sizes, which have a lock. Any thread may bind and run it.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,8 +16,7 @@
 
 namespace sheaf::trace {
 
-// Sizes and ints of the arguments that a trace leaves open. Those that are equal in the call that is traced share a
-// symbol.
+// The sizes and ints of the arguments that a trace leaves open. Those that are equal in the traced call share a symbol.
 struct OpenSizes {
   struct Symbol {
     std::vector<uint32_t> sizes;   // in CallKey::sizes
@@ -25,11 +24,11 @@ struct OpenSizes {
     int64_t least;
   };
   std::vector<Symbol> symbols;
-  std::map<uint32_t, Sizes> of_leaf;  // the sizes of a tensor, the value of an int
+  std::map<uint32_t, Sizes> of_leaf;  // by leaf: the sizes of a tensor, the value of an int
   bool empty() const { return symbols.empty(); }
 };
 
-// An input of a graph: the leaf that it reads, and in which dtype.
+// An input of a graph: the leaf that it reads, and the dtype in which it reads it.
 struct UsedInput {
   size_t leaf;
   DType dtype;
@@ -38,28 +37,28 @@ struct UsedInput {
 struct Variant {
   std::vector<std::pair<size_t, Value>> guards;  // leaf -> the value it must have
   std::vector<size_t> small_ints;                // leaves that must be ints below 2^kArgumentBits
-  std::vector<ArgumentMark> marks;               // that the function put on its arguments
+  std::vector<ArgumentMark> marks;               // that the function put on its arguments while it was traced
   struct Global {
     const Value* cell;
     CallKey key;
   };
   std::vector<Global> globals;
-  // Scalars computed from the leaves that must come out as they did when the code was made.
+  // Scalars computed from the leaves that must have the same values as when the variant was traced.
   struct Predicates {
     std::shared_ptr<const compiler::Compiled> code;
     std::vector<UsedInput> inputs;
     std::vector<Tensor> expected;
   } predicates;
   std::vector<UsedInput> used_inputs;  // in the order of the graph's inputs
-  std::string text;                    // of the graph, when asked for
-  bool takes_gradient = false;         // somewhere in it
+  std::string text;                    // of the graph, if requested
+  bool takes_gradient = false;         // anywhere inside
   runtime::TargetId target = runtime::TargetId::Cpu;
-  bool computes = false;           // else it only picks from its arguments
+  bool computes = false;           // else it only returns parts of its arguments
   FlatTree result;                 // the tree of results; its traced leaves stand for the outputs, in order
   std::vector<uint8_t> is_number;  // by output: read on the host as soon as the call returns
 
-  // For sizes that are all known, the code, or that with rounded inputs; else what it is made from when a call brings
-  // new sizes.
+  // If all sizes are known: the code, or the code with rounded inputs. Else the graph from which a call with new sizes
+  // gets its code.
   std::shared_ptr<const compiler::Compiled> code;
   std::unique_ptr<const RoundedInputs> rounded;
   struct Open {
@@ -78,20 +77,20 @@ struct Variant {
   std::unique_ptr<Open> open;
 };
 
-// Sizes 0 and 1 behave unlike others (they stretch), so they are never left open.
+// Sizes 0 and 1 behave differently from others (1 broadcasts), so they are never left open.
 inline constexpr int64_t kLeastOpen = 2;
 
-// Traces `body` on `roots`. Throws Untraceable, what the program raises, or, with `heeds_marks`, MarksFound.
+// Traces `body` on `roots`. Throws Untraceable, any error that the program raises, or, with `heeds_marks`, MarksFound.
 std::shared_ptr<const Variant> make_variant(const std::vector<Value>& roots,
                                             const std::function<Value(std::vector<Value>)>& body, bool takes_both_ways,
                                             const CallKey& key, OpenSizes open, bool heeds_marks);
 
-// A call that a variant fits: what it reads, and the values of its symbols.
+// A call that matches a variant: the leaves to read, and the values of its symbols.
 struct Bound {
   SmallVec<const Value*, 16> leaves;
   std::vector<int64_t> symbols;
 };
-// Nothing when it does not fit; ints among the leaves whose other value is to blame are added to `blamed`.
+// Returns nothing if the call does not match. Adds to `blamed` the int leaves whose values caused the mismatch.
 std::optional<Bound> bind(const Variant& v, const Signature& s, std::vector<size_t>* blamed = nullptr);
 
 Value run_variant(const Variant& v, const Bound& b, std::span<const uint8_t> owned);
