@@ -116,7 +116,7 @@ int Analyzer::declare(Name name, bool literal_vector) {
   return slot;
 }
 
-// Value of a slot owned by `owner` as seen from `fn` (an inner function or the same one): captured step by step.
+// The value of a slot of `owner` as seen from `fn` (an inner function or the same one): captured level by level.
 ExprPtr Analyzer::slot_in(FnScope& fn, FnScope& owner, int slot, Name name, bool literal, Span span) {
   if (&fn == &owner) return local_ref(slot, span);
   int index = -1;
@@ -161,7 +161,8 @@ ExprPtr Analyzer::param_field(const Form& f, Cell* fallback) {
   e->value = Value::keyword(f.name);
   e->cell = fallback;
   for (FnScope* s = fn_; s; s = s->parent) {
-    // Captured variables are told apart by slot and name, and slots are counted per function: a name for each function.
+    // Captured variables are identified by slot and name, and slots are counted per function: use a distinct name for
+    // each.
     int depth = 0;
     for (FnScope* up = s->parent; up; up = up->parent)
       ++depth;
@@ -172,15 +173,15 @@ ExprPtr Analyzer::param_field(const Form& f, Cell* fallback) {
   return e;
 }
 
-// The head of a call that the library wrote, in a macro or as part of a special form: what the program calls so does
-// not concern it.
+// True for the head of a call that the library wrote, in a macro or as part of a special form: definitions of that name
+// in the program do not affect it.
 bool Analyzer::is_library_head(const Form& head) const {
   uint32_t home = head.home();
   return !prelude_ && home && source_kind(home) == SourceKind::Prelude &&
          (builtins::find_builtin(head.name.str()) || globals_.is_prelude_name(head.name, true));
 }
 
-// A user definition (made already, or further down in the text) hides the prelude's and the built-in's.
+// A user definition (made already, or further down in the text) hides those of the prelude and the built-ins.
 bool Analyzer::is_overridden(Name name) {
   if (prelude_) return false;
   Cell* c = globals_.find_user(name);
@@ -206,7 +207,7 @@ ExprPtr Analyzer::symbol(const Form& f) {
   if (in_with_params())
     return param_field(f,
                        known && (prelude_ || is_original_name(plain.str())) ? globals_.cell(name, prelude_) : nullptr);
-  // A form at the top level runs before what is below it: a value defined there cannot be meant.
+  // A top-level form runs before later ones: it cannot refer to a value defined there.
   bool too_early = !fn_->parent && fn_->proto->top_level && host_.will_define_value(name);
   if (known || (!prelude_ && host_.will_define(name) && !too_early)) return global(globals_.cell(name, prelude_));
   if (plain.str() == "pi") return constant(Value::floating_from(std::numbers::pi), f.span);
@@ -221,7 +222,7 @@ ExprPtr Analyzer::symbol(const Form& f) {
   return undefined(std::move(e));
 }
 
-// In the body of a defn analysis goes on, so that all unknown names are found.
+// In the body of a defn analysis continues, so that all unknown names are found.
 ExprPtr Analyzer::undefined(UserError e) {
   if (probing_ > 0 || !(in_defn_ || finds_all_errors())) throw e;
   Span span = e.span;
@@ -235,8 +236,8 @@ void Analyzer::hand_over_errors(size_t first) {
   errors_.resize(first, UserError(ErrorKind::Compile, ""));
 }
 
-// (lambda [x] …): the unknown x is only a consequence of the unknown head. Of the errors in the arguments the first
-// says so, the others are dropped.
+// (lambda [x] …): the unknown x is only a consequence of the unknown head. The first error in the arguments says so,
+// the others are dropped.
 void Analyzer::drop_consequences(const Form& head, size_t first) {
   const std::string& text = head.name.str();
   if (errors_.size() == first || !errors_[first].message.starts_with("Undefined symbol: ")) return;
@@ -249,7 +250,7 @@ void Analyzer::drop_consequences(const Form& head, size_t first) {
 
 namespace {
 
-// The keywords among the arguments as they are written.
+// The keywords among the arguments, as written.
 std::vector<std::optional<Name>> written_keywords(const Form& call) {
   std::vector<std::optional<Name>> out;
   for (size_t i = 1; i < call.items.size(); ++i)
@@ -289,7 +290,7 @@ bool Analyzer::is_literal_vector(const Form& f) {
 
 namespace {
 
-// How many literals a form of literals alone holds: vectors and dicts of them; nothing for any other form.
+// The number of literals in a form that consists only of literals, vectors and dicts; nothing for any other form.
 std::optional<size_t> count_literals(const Form& f) {
   switch (f.kind) {
     case FormKind::Symbol:
@@ -306,7 +307,7 @@ std::optional<size_t> count_literals(const Form& f) {
   for (size_t i = 0; i < f.items.size(); ++i) {
     const Form& x = *f.items[i];
     bool wrong_key = f.kind == FormKind::Dict && i % 2 == 0 && x.kind != FormKind::Keyword &&
-                     x.kind != FormKind::String;  // an error where the dict is made
+                     x.kind != FormKind::String;  // an error when the dict is built
     std::optional<size_t> here = wrong_key ? std::nullopt : count_literals(x);
     if (!here) return std::nullopt;
     n += *here;
@@ -314,7 +315,7 @@ std::optional<size_t> count_literals(const Form& f) {
   return n;
 }
 
-// What such a form evaluates to.
+// The value of such a form.
 Value literal_value(const Form& f) {
   if (!f.is_vector() && f.kind != FormKind::Dict) return quoted(f);
   std::vector<Value> items;
@@ -326,7 +327,7 @@ Value literal_value(const Form& f) {
   return f.is_vector() ? vector_value(items, rows) : dict_value(items);
 }
 
-// Data written into a program is made once: code for each literal would be large and slow.
+// Data written into a program is built once: code for each literal would be large and slow.
 bool is_table(const Form& f) {
   constexpr size_t kTable = 256;
   std::optional<size_t> n = count_literals(f);
@@ -352,8 +353,8 @@ ExprPtr Analyzer::vector(const Form& f) {
   return e;
 }
 
-// `[0.1 x] :f64`, which the reader gives as (cast [0.1 x] :f64): the elements get there with all their digits, not by
-// way of a vector of f32.
+// `[0.1 x] :f64`, which the reader returns as (cast [0.1 x] :f64): keeps all digits of the elements, because they do
+// not pass through a vector of f32.
 ExprPtr Analyzer::f64_vector(const Form& f) {
   std::vector<ExprPtr> args;
   if (is_table(f)) {
@@ -375,7 +376,7 @@ const Macro* Analyzer::macro_for(const Form& f) {
   Name name = f.items[0]->name;
   const Macro* m = globals_.find_macro(prelude_ ? name : host_.resolve_alias(name, f.items[0]->home()), prelude_);
   if (!m || local(name, f.span)) return nullptr;
-  // What the program defines further down hides the prelude's macro here already, as it does functions.
+  // A definition further down in the program already hides the prelude's macro here, as it does functions.
   if (!prelude_ && m == globals_.find_macro(name, true) && host_.will_define(name)) return nullptr;
   return m;
 }
@@ -483,7 +484,7 @@ ExprPtr Analyzer::call(const Form& f) {
   Name plain = plain_name(name);
   bool overridden = !library && is_overridden(name);
   ExprPtr callee = l ? std::move(l->expr) : nullptr;
-  // The names of a let are the last to be asked: (let [sum (fn [x] (sum x))] …) means the built-in.
+  // The names of a let are looked up last: (let [sum (fn [x] (sum x))] …) means the built-in.
   if (!callee && !overridden && !builtins::find_builtin(text) && !globals_.is_prelude_name(plain, prelude_))
     callee = let_name(head.name, head.span);
   if (callee) {
@@ -543,7 +544,8 @@ std::shared_ptr<Proto> Analyzer::top_level(const FormPtr& form) {
   proto->body = expr(form);
   fn_ = nullptr;
   hand_over_errors(0);
-  // What comes to a bare nil (defmacro, comment, use of a built-in module) is not run: the value before it stands.
+  // A form that is only nil (defmacro, comment, use of a built-in module) does not run: the previous value stays the
+  // result.
   if (proto->body->kind == ExprKind::Const && proto->body->value.is_nil()) return nullptr;
   check_recur(*proto->body, false);
   mark_last_uses(*proto->body, proto->num_slots);

@@ -1,4 +1,4 @@
-// The analyser's working class, shared by analyze.cpp (names and calls), functions.cpp (fn, defn, patterns) and
+// The analyzer's working class, shared by analyze.cpp (names and calls), functions.cpp (fn, defn, patterns) and
 // special_forms.cpp. Private to eval.
 #pragma once
 #include <functional>
@@ -19,19 +19,19 @@ struct LocalVar {
   bool literal_vector = false;
 };
 
-// What a fn that let binds to a name may call by name: itself, and the fns that the same let binds below it.
+// The names by which a let-bound fn may call: itself, and the fns that the same let binds below it.
 struct LetNames {
   Name self;
   std::vector<std::pair<Name, FormPtr>> below;
 };
 
-// The function being analysed.
+// The state of one function under analysis.
 struct FnScope {
   FnScope* parent = nullptr;
   Proto* proto = nullptr;
   std::vector<LocalVar> visible;
-  std::vector<int> params;  // open with-params blocks: the hidden local that holds the dict
-  // Captured variables: where the enclosing function has them.
+  std::vector<int> params;  // open with-params blocks: the hidden locals that hold the dicts
+  // Captured variables: where each is stored in the enclosing function.
   struct CaptureVar {
     Name name;
     int outer_slot;     // unique per binding
@@ -41,7 +41,7 @@ struct FnScope {
   };
   std::vector<CaptureVar> captures;
   LetNames names;
-  // Closures that inner functions take from this one: itself and copies of those below it. Bound before the body, in
+  // Closures that inner functions capture from this one: itself and copies of those below it. Bound before the body, in
   // this order.
   struct Helper {
     Name name;
@@ -52,7 +52,7 @@ struct FnScope {
   std::vector<size_t> loop_arity;  // enclosing loops
 };
 
-// Refuses a recur that is not the last thing its loop or function does. `tail`: the value of `e` is the result.
+// Rejects a recur that is not in tail position of its loop or function. `tail`: the value of `e` is the result.
 void check_recur(const Expr& e, bool tail);
 
 class Analyzer {
@@ -133,13 +133,13 @@ class Analyzer {
   bool prelude_;
   FnScope* fn_ = nullptr;
   int expansion_depth_ = 0;
-  int probing_ = 0;                // what fails is tried in another way
-  bool in_defn_ = false;           // errors leave the function broken and the program alone
+  int probing_ = 0;                // a failure here only leads to another attempt
+  bool in_defn_ = false;           // an error breaks only the function, not the program
   bool expects_errors_ = false;    // inside of (throws …)
-  std::vector<UserError> errors_;  // of the form being analysed, found so far
+  std::vector<UserError> errors_;  // found so far in the current form
 };
 
-// Quoted data: symbols become strings, lists and vectors lists.
+// The value of quoted data: symbols become strings, lists and vectors become lists.
 Value quoted(const Form& f);
 
 }  // namespace sheaf::eval

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxText = 32;
 
-// What is written out says it all: numbers, strings, keywords, vectors, quoted data, functions.
+// Literals need no note: numbers, strings, keywords, vectors, quoted data, functions.
 bool is_literal(std::string_view form) {
   char c = form[0];
   bool signed_number =
@@ -26,8 +26,8 @@ std::string argument_text(const Value& v) {
   return s.size() > kMaxText ? s.substr(0, kMaxText) + "…" : s;
 }
 
-// A nil may also be what an argument left behind when it was moved into the work: only a message that speaks of nil and
-// a single nil make it certain.
+// A nil may also be a register whose value was moved into the call. It is certain only if the message mentions nil and
+// there is a single nil.
 bool shows_nil(const UserError& e, std::span<const Value> arguments) {
   size_t nils = 0;
   for (const Value& v : arguments)
@@ -39,16 +39,16 @@ bool shows_nil(const UserError& e, std::span<const Value> arguments) {
 
 void note_arguments(UserError& e, std::string_view function, Span call, std::span<const Value> arguments) {
   std::vector<std::string_view> parts = form_parts(text_of(call));
-  // A threaded or generated call has other arguments than its text.
+  // The arguments of a threaded or generated call differ from its text.
   bool written = parts.size() > arguments.size() && parts[0] == function;
   bool nil = shows_nil(e, arguments);
   std::string note;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (written && parts[i + 1][0] == ':') break;  // options have been taken out: what follows does not correspond
+    if (written && parts[i + 1][0] == ':') break;  // options were removed: later arguments no longer correspond
     const Value& v = arguments[i];
     if (written && std::find(parts.begin() + 1, parts.begin() + 1 + static_cast<ptrdiff_t>(i), parts[i + 1]) !=
                        parts.begin() + 1 + static_cast<ptrdiff_t>(i))
-      continue;  // said already
+      continue;  // already mentioned
     if (v.is_callable() || v.tag() == Tag::Unbound || (v.is_nil() && !nil) || (written && is_literal(parts[i + 1])))
       continue;
     std::string what = argument_text(v);

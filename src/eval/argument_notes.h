@@ -1,4 +1,4 @@
-// What the arguments of a failing call were: the report shows each as it is written, with its type.
+// Describes the arguments of a failing call for its report: each as written, with its type.
 #pragma once
 #include <span>
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace sheaf::eval {
 
 // Adds the note "where q is f32[16x8], k is f32[16x8]" for the arguments of `function` in the form at `call` that are
-// not literals. A function whose own form has no place of its own (get) is "given" them.
+// not literals. If the function's own form has no position (get), the note says "given".
 void note_arguments(UserError& e, std::string_view function, Span call, std::span<const Value> arguments);
 
 }  // namespace sheaf::eval

@@ -1,5 +1,5 @@
-// Register code. Locals are registers [0, num_slots), temporaries follow. A call places its arguments in consecutive
-// registers; they become the first registers of the callee, whose result replaces the register before them.
+// Register code. Locals are registers [0, num_slots), temporaries follow. A caller places the arguments in consecutive
+// registers; they become the callee's first registers, and its result replaces the register before them.
 #pragma once
 #include "eval/core.h"
 
@@ -7,8 +7,8 @@ namespace sheaf::eval {
 
 enum class Code : uint16_t {
   Move,        // R[a] = R[b]
-  Take,        // R[a] = R[b], leaving nil behind
-  TakeParam,   // the same, leaving a note of its type for error reports
+  Take,        // R[a] = R[b]; R[b] = nil
+  TakeParam,   // the same, but R[b] keeps its type for error reports
   Const,       // R[a] = K[i]
   Int,         // R[a] = i
   Nil,         // R[a] = nil
@@ -46,8 +46,8 @@ enum class Code : uint16_t {
   Destructure,  // b names from the value R[a] into R[a], R[a+1] …; c: 1 if the rest follows in R[a+b]
   ParamField,   // R[a] = field K[i] of the first of the dicts R[a]… that has it; next word's a: how many dicts, i: a
                 // cell to fall back to, or -1
-  RepeatTest,   // R[a] = count left is R[a+1]? index R[a]: if R[a] >= R[a+1] jump by next word's i
-  RepeatCount,  // R[a] = R[a] as a whole number of turns
+  RepeatTest,   // index R[a], count R[a+1]: if R[a] >= R[a+1] jump by next word's i
+  RepeatCount,  // R[a] = R[a] as a whole number of iterations
   Define,       // cells[i] = R[a]
   PushTry,      // handler at pc + i; the error goes to R[a]
   PopTry,
@@ -56,7 +56,7 @@ enum class Code : uint16_t {
 
 inline constexpr uint16_t kConstantBit = 0x8000;
 
-// Compiles proto.body into proto.code. With `checked`, every use of a parameter is tested first.
+// Compiles proto.body into proto.code. With `checked`, every use of a parameter is preceded by a test.
 void emit_code(Proto& proto, bool checked = false);
 std::string print_code(const Proto& proto);
 

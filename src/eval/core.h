@@ -12,14 +12,14 @@
 
 namespace sheaf::eval {
 
-// A global name as user code (or prelude code) sees it. `value` is the definition in force: the user's, else the
-// prelude's, else the built-in; Unbound when there is none.
+// A global name as user code (or prelude code) sees it. `value` is the definition in effect: the user's, else the
+// prelude's, else the built-in; Unbound if there is none.
 struct Cell {
   Name name;
   Value value = Value::unbound();
   bool user_defined = false;          // by a def or defn of the program (or, in prelude cells, of the prelude)
   bool is_function = false;           // defined by defn: called by name with an exact argument count
-  bool literal_vector = false;        // its initialiser is written as a vector (stacking rule)
+  bool literal_vector = false;        // its initializer is written as a vector (stacking rule)
   std::shared_ptr<UserError> broken;  // a defn whose body did not compile: reported when it is used at run time
   syntax::FormPtr source;             // the defining form, for :show, macros and recompilation
   Span defined_at;
@@ -99,16 +99,16 @@ struct Insn {
   };
 };
 
-// Where an instruction may go either way: what a trace follows when it cannot tell which.
+// A conditional jump that a trace follows on both sides if the condition is unknown.
 struct Fork {
   enum Kind : uint8_t {
-    Choice,  // the ways meet at `join`, with the value in `dst`
-    Recur,   // a way leaves by recur
+    Choice,  // both sides meet at `join`, with the value in `dst`
+    Recur,   // one side leaves by recur
     While,   // `yes` is the body, up to `join`, which jumps back to `start`; `dst` is the accumulator
-    Repeat,  // the same, with the turns counted in register `start`
+    Repeat,  // the same, with the iterations counted in register `start`
   } kind = Choice;
   int at = 0;           // the conditional jump
-  int yes = 0, no = 0;  // where it goes
+  int yes = 0, no = 0;  // its targets
   int join = 0, dst = 0, start = 0;
   Span span;
 };
@@ -120,11 +120,11 @@ struct Proto {
   std::vector<Param> params;          // positional
   int rest_slot = -1;                 // `& rest`
   std::vector<Name> options;          // the names of `& {:keys […]}`
-  std::vector<Name> keyword_options;  // those of them that take a keyword as their value
-  bool takes_any_option = false;      // that has :as
+  std::vector<Name> keyword_options;  // the options whose value may be a keyword
+  bool takes_any_option = false;      // the options pattern has :as
   bool named = false;                 // made by defn
-  bool top_level = false;             // a form of a text, not a function
-  int num_slots = 0;                  // locals
+  bool top_level = false;             // a top-level form of a text, not a function
+  int num_slots = 0;                  // number of locals
   int num_captures = 0;
   ExprPtr body;
   Span span;  // the defining form
@@ -156,7 +156,7 @@ struct Closure final : FunctionObj {
   }
 };
 
-// Core code as indented text: one form per operation, locals as %N, captured values as ^N, last uses with a `!`.
+// Prints core code as indented text: one form per operation, locals as %N, captured values as ^N, last uses with `!`.
 std::string print_core(const Expr& e);
 
 }  // namespace sheaf::eval

@@ -34,7 +34,7 @@ std::string constant_text(const Value& v) {
   return text;
 }
 
-// What is written after the opening parenthesis, before the items.
+// The text after the opening parenthesis, before the items.
 std::string head(const Expr& e) {
   std::string out(kind_name(e.kind));
   switch (e.kind) {

@@ -1,4 +1,4 @@
-// Taking values apart: vector patterns and with-params fields.
+// Destructuring of values: vector patterns and with-params fields.
 #pragma once
 #include <span>
 
@@ -7,12 +7,12 @@
 
 namespace sheaf::eval {
 
-// Spreads a list, tuple or rank-1 tensor over `out`; extra elements are dropped, or collected into a list in `rest`.
+// Unpacks a list, tuple or rank-1 tensor into `out`; drops extra elements, or collects them into a list in `rest`.
 void destructure(const Value& v, std::span<Value> out, Value* rest);
 
 // Field `key` of the innermost with-params dict that has it; the first of `dicts` is the innermost and must be a dict.
-// When it is missing in all: the value of the global of that name if there is one (null: there is not), else nil (an
-// error in strict sources).
+// If all lack it: the value of the global of that name if there is one (null: none), else nil (an error in strict
+// sources).
 Value param_field(std::span<const Value> dicts, Name key, const Value* global, Span span);
 
 }  // namespace sheaf::eval

@@ -54,7 +54,7 @@ class CodeEmitter {
     if (reg >= kConstantBit)
       throw UserError(ErrorKind::Compile, "function too large: more than 32767 values alive at once", p_.span);
   }
-  // Makes the jump at `at` (or the word that holds its target) land here.
+  // Sets the target of the jump at `at` (or of the word that holds its target) to the next instruction.
   void patch(int at, int from) { p_.code[at].i = here() - from; }
 
   int constant(const Value& v) {
@@ -81,11 +81,11 @@ class CodeEmitter {
       if (q.slot == e.slot) emit_wide(Code::CheckBound, e.slot, constant(Value::keyword(q.name)));
   }
 
-  // A register or constant to read from. Registers from `top` on are free.
+  // A register or constant operand. Registers from `top` on are free.
   int operand(const Expr& e, int& top, bool later_operands_are_simple) {
     if (e.kind == ExprKind::Const && (e.value.is_number() || e.value.is_bool()))
       return constant(e.value) | kConstantBit;
-    // A local may be read in place unless a later operand could move it away first.
+    // A local may be read without a copy unless a later operand could move it out first.
     if (e.kind == ExprKind::Local && later_operands_are_simple) {
       check_param(e);
       return e.slot;
@@ -121,7 +121,7 @@ class CodeEmitter {
     return Code::Add;
   }
 
-  // A jump by the truth of a register, at a form for what there is to say about it.
+  // A jump on the truth of a register; its errors point at `form`.
   int truth_jump(Code code, int reg, Span form) {
     Span saved = std::exchange(span_, form);
     int at = emit_wide(code, reg, 0);
@@ -129,7 +129,7 @@ class CodeEmitter {
     return at;
   }
 
-  // Jumps away when the condition of `form` is false; returns the word to patch and the base of the jump.
+  // Jumps if the condition of `form` is false; returns the word to patch and the base of the jump.
   std::pair<int, int> jump_unless(const Expr& cond, int top, Span form) {
     if (cond.kind == ExprKind::Op && cond.op >= InlineOp::Lt && cond.op <= InlineOp::Ge) {
       int t = top;
@@ -153,15 +153,15 @@ class CodeEmitter {
     return {at, at};
   }
 
-  // A fork at the jump word `at`, the last one emitted; the rest is filled in when known. Fused comparisons are two
-  // words.
+  // Adds a fork for the jump word `at`, the last one emitted; the caller fills in the rest later. Fused comparisons are
+  // two words.
   size_t add_fork(Fork::Kind kind, int at, int dst, Span span) {
     bool fused = static_cast<Code>(p_.code[at].op) == Code::Jump;
     p_.forks.push_back({kind, fused ? at - 1 : at, at + 1, 0, 0, dst, 0, span});
     return p_.forks.size() - 1;
   }
 
-  // Holds a recur of a loop around it.
+  // True if it contains a recur of an enclosing loop.
   static bool recurs(const Expr& e) {
     if (e.kind == ExprKind::Recur) return true;
     if (e.kind == ExprKind::Fn || e.kind == ExprKind::Loop) return false;
@@ -178,7 +178,7 @@ class CodeEmitter {
     touch(window + 1 + static_cast<int>(e.items.size() - first));
   }
 
-  // Puts the value of e into R[dst]; registers from `top` on are free (dst < top or dst == top).
+  // Computes the value of e into R[dst]; registers from `top` on are free (dst < top or dst == top).
   void value(const Expr& e, int dst, int top) {
     switch (e.kind) {
       case ExprKind::Const: {
@@ -269,7 +269,7 @@ class CodeEmitter {
       case ExprKind::CallBuiltin: {
         int w = dst == top ? dst : top;
         call_arguments(e, 0, w);
-        // get, dict, assoc and last have no position of their own: errors point at the enclosing call.
+        // get, dict, assoc and last have no position of their own: their errors point at the enclosing call.
         bool transparent = e.flag && span_;
         Span saved = transparent ? span_ : std::exchange(span_, e.span);
         if (e.kind == ExprKind::CallGlobal) {
@@ -314,7 +314,7 @@ class CodeEmitter {
       }
       case ExprKind::And:
       case ExprKind::Or: {
-        // Not straight into dst: a later operand may still read the local that dst is.
+        // Not directly into dst: a later operand may still read the local in dst.
         int w = dst == top ? dst : top;
         std::vector<int> outs;
         std::vector<size_t> forks;

@@ -1,5 +1,5 @@
-// What the analysis of a program finds wrong without running it: errors in functions that may never be called, calls of
-// names that nobody defines, and, for a check, calls with the wrong arguments. A run warns of them before it starts.
+// Errors that analysis finds without running a program: in functions that may never be called, calls of undefined
+// names, and, for a check, calls with the wrong arguments. A run warns of them before it starts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ void collect_symbols(const Form& f, std::set<Name>& out) {
     collect_symbols(*item, out);
 }
 
-// Where the functions stand that macros may call while they expand: these work on syntax, so that their bodies need not
-// make sense as programs.
+// The spans of functions that macros may call during expansion: these work on syntax, so their bodies need not be valid
+// programs.
 std::vector<Span> helpers_of_macros(const Globals& globals) {
   std::vector<Span> out;
   std::set<Name> mentioned;
@@ -52,7 +52,7 @@ bool lies_in(const Span& inner, const Span& outer) {
   return inner.source == outer.source && inner.begin >= outer.begin && inner.end <= outer.end;
 }
 
-// Whether the arguments, named ones among them, fill the parameters: what the machine does with their values.
+// True if the arguments, named ones included, fill the parameters; the machine's rule, applied to the text.
 bool fits_by_name(const Proto& p, const std::vector<std::optional<Name>>& args) {
   std::vector<bool> bound(p.params.size());
   bool any = false;
@@ -73,14 +73,14 @@ bool fits_by_name(const Proto& p, const std::vector<std::optional<Name>>& args) 
   return any && std::find(bound.begin(), bound.end(), false) == bound.end();
 }
 
-// What is wrong with a call of a function of the program or of the library, as far as its text tells.
+// Describes the error in a call of a function of the program or library, as far as its text shows one.
 std::optional<std::string> fault_of_call(const Proto& p, const std::vector<std::optional<Name>>& args) {
   size_t n = p.params.size(), positional = 0;
   bool has_options = !p.options.empty();
   for (size_t i = 0; i < args.size(); ++i) {
     bool option = has_options && args[i];
     if (option && std::find(p.options.begin(), p.options.end(), *args[i]) == p.options.end()) {
-      if (p.takes_any_option || positional < n) return std::nullopt;  // it may be a value
+      if (p.takes_any_option || positional < n) return std::nullopt;  // the keyword may be a positional value
       std::string known;
       for (Name o : p.options)
         known += (known.empty() ? ":" : " :") + o.str();
@@ -103,7 +103,7 @@ std::optional<std::string> fault_of_call(const Proto& p, const std::vector<std::
 }  // namespace
 
 void Session::note_call(CallSite site) {
-  // What the first code to run calls is known at once; a check wants it too.
+  // The first code to run reports its unknown calls itself at once; a check wants them too.
   bool comes_at_once = !site.in_function && !code_ran_before_ && !builtins::is_strict(site.span.source);
   if (checking_ || (!comes_at_once && is_unknown(*site.cell))) calls_.push_back(std::move(site));
 }
@@ -149,7 +149,7 @@ std::vector<UserError> Session::check(uint32_t source) {
   try {
     syntax::check_encoding(source);
   } catch (const UserError& e) {
-    return {e};  // what could be read is guesswork
+    return {e};  // the rest of the text could only be guessed at
   }
   syntax::Reading text = syntax::read_recovering(source);
   checking_ = true;

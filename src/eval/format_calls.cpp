@@ -25,7 +25,7 @@ std::optional<std::string> surplus(const std::string& who, const std::string& fo
                      fields == 1 ? "" : "s", values, values - fields == 1 ? "is" : "are");
 }
 
-// The first "%d" or "%.2f" in a text, "" when there is none.
+// The first "%d" or "%.2f" in a text, or "".
 std::string_view printf_field(std::string_view text) {
   for (size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
     size_t end = std::min(text.find_first_not_of("-+.0123456789", at + 1), text.size());
@@ -35,7 +35,7 @@ std::string_view printf_field(std::string_view text) {
   return "";
 }
 
-// The first "{0}" or "{name}" in a text, "" when there is none.
+// The first "{0}" or "{name}" in a text, or "".
 std::string_view named_field(std::string_view text) {
   for (size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1)) {
     size_t end = at + 1;
@@ -46,7 +46,7 @@ std::string_view named_field(std::string_view text) {
   return "";
 }
 
-// A text with the fields of other languages, followed by values.
+// For a text with fields in the style of other languages, followed by values.
 std::optional<std::string> foreign_field(const std::string& who, std::string_view text) {
   if (std::string_view field = printf_field(text); !field.empty())
     return fmt::format("{}: {} is printed as it is; the fields of a format are {{}} or {{:.2f}}", who, field);

@@ -1,4 +1,4 @@
-// Calls with a format string that is written out: what is wrong with them can be said before they run.
+// Calls with a literal format string: finds their errors before they run.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace sheaf::eval {
 
-// For a call of print, println or (str-call "format" …): values that the format has no field for, or a format that
-// does not come first. Nothing for any other call.
+// For a call of print, println or (str-call "format" …): describes values without a field in the format, or a format
+// that is not the first argument. Returns nothing for any other call.
 std::optional<std::string> fault_of_format(const syntax::Form& call);
 
 }  // namespace sheaf::eval

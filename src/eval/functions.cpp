@@ -81,7 +81,7 @@ ExprPtr Analyzer::bind_vector_pattern(const Form& pattern, ExprPtr value, const 
   return e;
 }
 
-// After & there may be less than there are names: the others are nil, so that [x & [y]] is a y that may be left out.
+// After & there may be fewer values than names: the others are nil, so that in [x & [y]] the y is optional.
 ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Body& rest) {
   if (pattern.kind == FormKind::Dict) {
     std::vector<Name> known, of_keywords;
@@ -96,8 +96,8 @@ ExprPtr Analyzer::bind_rest_pattern(const Form& pattern, ExprPtr list, const Bod
   return bind_pattern(pattern, builtin_call("%padded", pattern.span, std::move(args)), rest);
 }
 
-// :key value … after & as a dict, for the pattern of one; it may hold only the names of the pattern, unless that has
-// :as. Options whose default is a keyword take a keyword as their value.
+// Collects :key value … after & into a dict for a dict pattern. It may hold only the names of the pattern, unless that
+// has :as. Options whose default is a keyword may have a keyword as their value.
 ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::string& who, std::vector<Name>& known,
                              std::vector<Name>& of_keywords) {
   known.clear();
@@ -107,7 +107,7 @@ ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::strin
     const Form &k = *pattern.items[i], &v = *pattern.items[i + 1];
     if (k.is_keyword() && k.name.str() == "keys")
       for (const auto& n : v.items)
-        if (n->is_symbol()) known.push_back(n->name);  // bind_pattern complains about the others
+        if (n->is_symbol()) known.push_back(n->name);  // bind_pattern reports the others
     if (k.is_keyword() && k.name.str() == "as") open = true;
     if (v.is_keyword() && !k.is_keyword()) known.push_back(v.name);
     if (k.is_keyword() && k.name.str() == "or" && v.kind == FormKind::Dict)
@@ -122,7 +122,7 @@ ExprPtr Analyzer::options_of(const Form& pattern, ExprPtr list, const std::strin
   return builtin_call("%options", pattern.span, std::move(args));
 }
 
-// {:keys [a b] :or {a 1} :as m}, {a :key}: every name is read from the dict.
+// {:keys [a b] :or {a 1} :as m}, {a :key}: reads every name from the dict.
 ExprPtr Analyzer::bind_dict_pattern(const Form& pattern, ExprPtr value, const Body& rest) {
   struct Entry {
     const Form* target;
@@ -209,7 +209,7 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
     ~Restore() { fn = old; }
   } restore{fn_, scope.parent};
 
-  std::vector<std::pair<const Form*, int>> patterns;  // parameters that are taken apart in the body
+  std::vector<std::pair<const Form*, int>> patterns;  // parameters that the body destructures
   std::vector<std::pair<const Form*, int>> contracts;
   const Form* rest_pattern = nullptr;
   for (size_t i = 0; i < params.items.size(); ++i) {
@@ -238,7 +238,7 @@ std::shared_ptr<Proto> Analyzer::function(std::string name, const Form& params, 
 
   Body inner = [&] { return body(whole, first_body); };
   if (!contracts.empty()) {
-    // (%contract "f" '[[B T] [C]] x w) checks the shapes and gives the named sizes in order of appearance.
+    // (%contract "f" '[[B T] [C]] x w) checks the shapes and returns the named sizes in order of appearance.
     Body next = inner;
     inner = [&, next] {
       std::vector<Value> shapes;
@@ -317,7 +317,7 @@ void check_recur(const Expr& e, bool tail) {
   }
 }
 
-// `at` is where the parameters should be.
+// `at` is the expected position of the parameters.
 static UserError no_parameters(const Form& f, size_t at, const char* message) {
   UserError e(ErrorKind::Compile, message, f.span);
   bool several = f.items.size() > at && f.items[at]->kind == FormKind::List && !f.items[at]->items.empty() &&
@@ -345,9 +345,9 @@ ExprPtr Analyzer::let_fn(const Form& f, LetNames names) {
   return e;
 }
 
-// The closure that an enclosing fn knows by this name from its let, or null. A fn of the same let further down does not
-// exist yet when the upper one is made: the upper one makes a copy for itself. (Boxes that are filled later would hold
-// closures that hold the boxes.)
+// The closure that an enclosing fn knows by this name from its let, or null. A fn further down in the same let does not
+// exist yet when the upper one is made, so the upper one makes its own copy. (Boxes filled later would create cycles: a
+// closure holding a box that holds the closure.)
 ExprPtr Analyzer::let_name(Name name, Span span) {
   for (FnScope* f = fn_; f; f = f->parent) {
     for (const auto& h : f->helpers)
@@ -361,7 +361,7 @@ ExprPtr Analyzer::let_name(Name name, Span span) {
       if (f->names.below[i].first != name) continue;
       LetNames names{name, {f->names.below.begin() + static_cast<std::ptrdiff_t>(i) + 1, f->names.below.end()}};
       FormPtr form = f->names.below[i].second;
-      // It sees what is around the let, not what is inside of f.
+      // It sees the scope of the let, not the scope inside f.
       FnScope* inner = std::exchange(fn_, f);
       auto visible = std::exchange(f->visible, {});
       auto params = std::exchange(f->params, {});
@@ -370,7 +370,7 @@ ExprPtr Analyzer::let_name(Name name, Span span) {
       try {
         value = let_fn(*form, std::move(names));
       } catch (const UserError&) {
-        // It needs a name that is bound between the two.
+        // It needs a name bound between the two.
       }
       --probing_;
       fn_ = inner;
@@ -441,7 +441,7 @@ ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
   globals_.hide_macro(global, host_.may_redefine());
   cell->source = std::make_shared<Form>(f);
   cell->defined_at = f.span;
-  // Locals around a defn that is not at top level are captured like those of a fn.
+  // A defn that is not at top level captures surrounding locals like a fn.
   bool nested = fn_ && (fn_->parent || !fn_->visible.empty());
   if (nested) {
     cell->is_function = true;
@@ -453,7 +453,7 @@ ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
     d->items.push_back(std::move(e));
     return d;
   }
-  // Known while its own body is analysed, so that it can call itself.
+  // Visible while its own body is analyzed, so that it can call itself.
   cell->user_defined = true;
   define_function(*cell, f, params_at);
   ExprPtr e = make_expr(ExprKind::Global, f.span);

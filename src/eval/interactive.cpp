@@ -27,22 +27,21 @@ void collect(const Form& f, std::set<Name>& out) {
   out.insert(found.macros.begin(), found.macros.end());
 }
 
-// Calls of built-ins, macros and the stacking of vectors are decided when a function is compiled. Names that mean
-// something else now make the functions that mention them out of date; so are those that did not compile for want of
-// one.
+// Calls of built-ins, macros and the stacking of vectors are resolved when a function is compiled. Recompiles functions
+// that mention a name whose meaning has changed, and functions that did not compile because a name was missing.
 void recompile_dependants(Session& session, const std::set<Name>& names) {
   if (names.empty()) return;
   for (Cell* c : session.globals().user_cells()) {
     if (!c->is_function || !c->source || names.count(c->name) || !mentions(*c->source, names)) continue;
     if (!c->source->is_call("defn") && !c->source->is_call("defn-")) continue;
-    // A function that was defined among locals has captured them; compiling its text alone would lose them.
+    // A function defined among locals has captured them; recompiling its text alone would lose them.
     if (c->value.tag() == Tag::Function && !static_cast<Closure*>(c->value.object())->captures.empty()) continue;
-    FormPtr source = c->source;  // which the definition replaces
+    FormPtr source = c->source;  // the definition replaces it
     analyze_top_level(source, session, false);
   }
 }
 
-// What functions that mention it were compiled for: data, written as a vector or not.
+// What functions that mention it were compiled for: data, written as a vector literal or not.
 enum class Meaning : uint8_t { Other, Data, VectorData };
 
 Meaning meaning_of(const Cell& c) {
@@ -62,7 +61,7 @@ std::set<Name> defined_names(const std::vector<FormPtr>& forms) {
 
 Value run_interactively(Session& session, const std::vector<FormPtr>& forms, std::set<Name>* changed) {
   std::set<Name> names = defined_names(forms);
-  // What a macro expands to a definition shows up as new names.
+  // Definitions that come from macros show up as new names.
   std::map<Name, Meaning> before;
   for (Cell* c : session.globals().user_cells())
     before[c->name] = meaning_of(*c);

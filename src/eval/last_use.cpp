@@ -3,7 +3,7 @@
 namespace sheaf::eval {
 namespace {
 
-using Live = std::vector<bool>;  // by slot: still needed after the point being looked at
+using Live = std::vector<bool>;  // by slot: still needed after the current point
 
 // Walks backwards in evaluation order. A use of a slot that is not live afterwards is its last.
 struct Marker {
@@ -17,8 +17,8 @@ struct Marker {
       walk(*e.items[i], live);
   }
 
-  // What the next turn of a loop needs: everything used inside of it but what it binds itself, which is bound anew
-  // before it is used.
+  // Marks what the next iteration of a loop needs: everything used inside except its own bindings, which are bound
+  // again before use.
   void add_needs_of_turn(const Expr& body, Live& live) {
     Live used(live.size(), false);
     add_uses(body, used);
@@ -59,7 +59,7 @@ struct Marker {
       }
       case ExprKind::And:
       case ExprKind::Or:
-        // Any operand may be the last one evaluated: nothing used by a later one is dead before it.
+        // Any operand may be evaluated last: nothing that a later one uses is dead before it.
         for (size_t i = e.items.size(); i-- > 0;) {
           Live skipped = live;
           walk(*e.items[i], live);
@@ -113,14 +113,14 @@ struct Marker {
         Live inside = live;
         add_needs_of_turn(body, inside);
         for (int s : e.slots)
-          inside[s] = false;  // a turn sets them all anew
+          inside[s] = false;  // each iteration sets all of them
         Live turn = inside;
         loops_.push_back(inside);
         walk(body, turn);
         loops_.pop_back();
         merge(turn, inside);
         live = turn;
-        // One after another: what an upper name holds may be used by a lower initialiser and by the body.
+        // In sequence: later initializers and the body may use what an earlier name holds.
         for (size_t i = e.items.size() - 1; i-- > 0;) {
           live[e.slots[i]] = false;
           walk(*e.items[i], live);

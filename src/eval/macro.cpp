@@ -27,7 +27,7 @@ bool is_false(const Form& f) { return f.kind == FormKind::Nil || (f.kind == Form
 
 constexpr size_t kMostMade = 1 << 25;
 
-// Forms and characters of a form, those of shared parts as often as they occur; no longer counted beyond `most`.
+// The number of forms and characters of a form, counting shared parts each time; stops counting at `most`.
 size_t size_of(const Form& f, size_t most) {
   size_t n = 1 + f.text.size();
   for (const auto& x : f.items) {
@@ -96,7 +96,7 @@ class CompileTime {
     }
   }
 
-  // A pattern is a symbol, a symbol followed by a type or shape, or a vector of patterns; what is missing is nil.
+  // A pattern is a symbol, a symbol with a type or shape, or a vector of patterns; missing arguments are nil.
   void bind(const Form& pattern, const FormPtr& value, Env& env) {
     if (pattern.is_symbol()) env[pattern.name] = value;
     if (pattern.kind == FormKind::List && !pattern.items.empty()) bind(*pattern.items[0], value, env);
@@ -115,7 +115,7 @@ class CompileTime {
   }
 
  private:
-  // Template text takes the place of the macro call, so that errors point at the user's form.
+  // Gives template text the span of the macro call, so that errors point at the user's form.
   FormPtr respan(const FormPtr& f) {
     auto copy = std::make_shared<Form>(*f);
     copy->written_in = f->home();
@@ -123,7 +123,7 @@ class CompileTime {
     return copy;
   }
 
-  // Forms and characters that one expansion makes: an endless recursion may double them at each call.
+  // Charges the forms and characters that an expansion creates: an endless recursion may double them at each call.
   void spend(size_t made) {
     spent_ += made;
     if (spent_ > kMostMade)
@@ -198,11 +198,12 @@ class CompileTime {
     return entry ? entry : call;
   }
 
-  // (:key dict default) of a dict literal; nullptr for any other argument, whose value is only known at run time.
+  // Evaluates (:key dict default) on a dict literal; nullptr for any other argument, whose value is only known at run
+  // time.
   FormPtr read_key(const Form& key, const std::vector<FormPtr>& args) {
     if (args.empty() || args.size() > 2 || args[0]->kind != FormKind::Dict) return nullptr;
     const std::vector<FormPtr>& entries = args[0]->items;
-    for (size_t i = entries.size(); i >= 2; i -= 2) {  // of equal keys the last one counts
+    for (size_t i = entries.size(); i >= 2; i -= 2) {  // the last of equal keys counts
       const Form& k = *entries[i - 2];
       bool same = k.is_keyword() ? k.name == key.name : k.kind == FormKind::String && k.text == key.name.str();
       if (same) return entries[i - 1];
@@ -217,7 +218,7 @@ class CompileTime {
     return sequence(FormKind::List, std::move(items), f.span);
   }
 
-  // nullptr when the name is neither a helper nor known here.
+  // Returns nullptr if the name is neither a helper nor one of the functions here.
   FormPtr apply(Name name, const std::vector<FormPtr>& args) {
     if (FormPtr helper = helpers_(name)) return apply_helper(*helper, args);
     const std::string& n = name.str();
@@ -298,7 +299,7 @@ class CompileTime {
     return last;
   }
 
-  // The forms after the parameters, which are at `params_at`.
+  // Evaluates the forms after the parameters, which are at `params_at`.
   FormPtr apply_body(const Form& function, size_t params_at, const std::vector<FormPtr>& args, Env env) {
     bind_all(function.items[params_at]->items, args, env);
     FormPtr last = nil();

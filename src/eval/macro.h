@@ -9,7 +9,7 @@ namespace sheaf::eval {
 
 struct Macro {
   Name name;
-  syntax::FormPtr params;  // a vector of names, of patterns for arguments that are lists or vectors, and & rest
+  syntax::FormPtr params;  // a vector of names, patterns for list or vector arguments, and & rest
   syntax::FormPtr body;
   std::string doc;
 };
@@ -20,10 +20,10 @@ Macro parse_macro(const syntax::Form& form);
 // Finds the defining form of a `defn` that a macro may call, or nullptr.
 using HelperLookup = std::function<syntax::FormPtr(Name)>;
 
-// One expansion of a call form.
+// Expands a call form once.
 syntax::FormPtr expand_macro(const Macro& macro, const syntax::Form& call, const HelperLookup& helpers);
 
-// A quasiquote outside macros: unquotes replaced by their expressions, ~@e by e as one element.
+// Expands a quasiquote outside macros: unquotes become their expressions, ~@e becomes e as one element.
 syntax::FormPtr expand_quasiquote(const syntax::FormPtr& form);
 
 }  // namespace sheaf::eval

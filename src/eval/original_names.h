@@ -1,5 +1,5 @@
-// Functions of Sheaf 2.2. A program written for it may have a field of any other name: where such a field is missing
-// from a with-params dict it is nil there, not a function that came later.
+// The functions of Sheaf 2.2. A program written for it may use any other name for a field: if a with-params dict lacks
+// such a field, the field is nil there, not a function added later.
 #pragma once
 #include <string_view>
 

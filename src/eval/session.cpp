@@ -29,7 +29,7 @@ using syntax::Form;
 using syntax::FormKind;
 using syntax::FormPtr;
 
-// Modules of the original prelude: `use` of them does nothing, even next to a file of that name.
+// Modules of the original prelude: `use` of them does nothing, even if a file of that name exists.
 bool is_reserved_module(const std::string& name) {
   return name == "macros" || name == "misc" || name == "nn" || name == "optim";
 }
@@ -49,15 +49,15 @@ std::string read_source(const fs::path& path) {
   }
 }
 
-// ../lib next to the program.
+// ../lib relative to the program.
 fs::path own_library() {
   std::error_code ec;
   fs::path exe = fs::read_symlink("/proc/self/exe", ec);
   return ec ? fs::path() : exe.parent_path().parent_path() / "lib";
 }
 
-// An error in library code is reported at the program's call; its message begins with the function that is called
-// there. It may begin so already, and Ctrl-C is about none.
+// An error in library code is reported at the program's call, and its message begins with the function called there.
+// Leaves messages that begin so already, and Ctrl-C.
 void name_library_function(UserError& e, Globals& globals) {
   if (!e.span || dynamic_cast<const StopError*>(&e)) return;
   auto called = std::find_if(e.stack.begin(), e.stack.end(), [&](const StackEntry& s) { return s.call == e.span; });
@@ -97,7 +97,7 @@ const Form* alias_form(const Form& use) {
   return nullptr;
 }
 
-// The names of `:only [name …]`, all of which the module defines.
+// The names of `:only [name …]`; the module must define all of them.
 std::set<Name> only_names(const Form& use, const Form& only, const std::map<Name, Name>& defined) {
   if (!only.is_vector())
     throw UserError(ErrorKind::Compile, "use: :only takes a vector of names: (use name :only [f g])", only.span);
@@ -118,7 +118,7 @@ std::set<Name> only_names(const Form& use, const Form& only, const std::map<Name
   return wanted;
 }
 
-// All sessions of a process share them: sources are never forgotten.
+// Shared by all sessions of a process: sources are never freed.
 const std::vector<uint32_t>& prelude_sources() {
   static const std::vector<uint32_t> sources = [] {
     std::vector<uint32_t> ids;
@@ -136,7 +136,7 @@ std::string doc_of(const Form& defn) {
 }
 
 Session::Session() {
-  // Sessions may begin on several threads at once; what belongs to the process is set by the first.
+  // Sessions may start on several threads at once; the first one sets up process-wide state.
   static std::once_flag once;
   std::call_once(once, [] {
     trace::install();
@@ -149,7 +149,7 @@ Session::Session() {
 Session::~Session() { trace::forget_compiled(); }  // compiled code refers to the cells of this session
 
 void Session::load_prelude() {
-  // Functions are read and compiled when a program first mentions them: start-up pays for finding them.
+  // Functions are read and compiled when a program first mentions them; start-up only locates them.
   size_t index = 0;
   for (const PreludeModule& m : prelude_modules()) {
     uint32_t source = prelude_sources()[index++];
@@ -172,7 +172,7 @@ template <class F>
 Value Session::guarded(F&& f) {
   try {
     Value v = f();
-    heed_interrupt();  // a request that came while nobody looked, as in the last call
+    heed_interrupt();  // handles a request that arrived while nothing tested for it, as in the last call
     return v;
   } catch (UserError& e) {
     suggest_name(e, globals_);
@@ -183,7 +183,7 @@ Value Session::guarded(F&& f) {
 
 std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>& forms) {
   Definitions outer = pending_;
-  read_ahead_.clear();  // what an analysis that failed has left: the files may be others now
+  read_ahead_.clear();  // left by a failed analysis: the files may have changed
   noted_.clear();
   calls_.clear();
   code_ran_before_ = false;
@@ -193,7 +193,7 @@ std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>&
     for (const FormPtr& f : forms) {
       auto p = analyze_top_level(f, *this, false);
       if (!p) continue;
-      code_ran_before_ |= p->body->kind != ExprKind::Global;  // which a defn comes to
+      code_ran_before_ |= p->body->kind != ExprKind::Global;  // a defn analyzes to a Global
       protos.push_back(std::move(p));
     }
     warn_of_findings();
@@ -231,7 +231,7 @@ Value Session::run_text(const std::string& text, const std::string& name, Source
 
 uint32_t Session::add_program(const std::string& path) {
   std::error_code ec;
-  // A pipe has no better name than the one given.
+  // A pipe has no better name than the given one.
   std::string canonical = fs::is_regular_file(path, ec) ? fs::weakly_canonical(path, ec).string() : path;
   uint32_t source = add_source(canonical, read_source(path), SourceKind::File);
   loaded_.insert(canonical);
@@ -301,13 +301,13 @@ void Session::announce_modules(const Form& form, uint32_t importer) {
       announce_modules(*f, text.source);
     }
   } catch (const UserError&) {
-    // Reported when the module is used.
+    // The error is reported when the module is used.
   }
 }
 
 Session::ModulePlace Session::find_module(const std::string& name, uint32_t importer) const {
   ModulePlace place{load_path(importer), {}};
-  // A path is relative to the importing file, or to the current directory (the last entry) where there is none.
+  // A path is relative to the importing file, or without one to the current directory (the last entry).
   if (name.find('/') != std::string::npos)
     place.searched = {is_file(importer) ? place.searched.front() : place.searched.back()};
   std::vector<std::string> candidates{name};
@@ -348,7 +348,7 @@ void Session::analyze_module_form(const FormPtr& written, std::vector<std::share
     for (Name n : *defined)
       names[n] = defined_name(n, form->span.source);
   auto proto = analyze_top_level(form, *this, false);
-  // Only definitions and further modules of a module are run; other expressions were checked, and that is all.
+  // Runs only a module's definitions and its `use` forms; other expressions were only checked.
   if (proto && (form->is_call("use") || proto->body->kind == ExprKind::Def)) run.push_back(proto);
 }
 
@@ -418,14 +418,14 @@ ExprPtr Session::use_module(const Form& form, uint32_t importer) {
   return all;
 }
 
-// The names of a loaded module become visible to the importing scope: all, or those of `:only`. Those of a separate
-// module do so under their plain names too, where they mean nothing else.
+// Makes the names of a loaded module visible to the importing scope: all, or those of `:only`. Names of a separate
+// module also become visible under their plain names, where those have no other meaning.
 void Session::import(const Form& use, const std::string& path, uint32_t importer) {
   Scope& here = scope(importer);
   const Form *only = only_form(use), *alias = alias_form(use);
   if (alias) here.aliases[alias->name.str()] = path;
   auto defined = module_names_.find(path);
-  if (defined == module_names_.end()) return;  // it is being loaded: two modules that use each other
+  if (defined == module_names_.end()) return;  // still being loaded: two modules use each other
   const Exports& names = defined->second;
   if (!alias || only) here.imported.insert(names.begin(), names.end());
   std::set<Name> wanted;

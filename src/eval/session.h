@@ -1,4 +1,4 @@
-// A running Sheaf: the prelude, the user's definitions, modules, tests. Texts are analysed whole, then run.
+// A running Sheaf: the prelude, the user's definitions, modules, tests. A text is analyzed as a whole, then run.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -20,22 +20,22 @@ class Session final : public Host {
   Session();
   ~Session() override;
 
-  // Analyses the whole text, then runs its forms; the value of the last one. Throws UserError with position and stack.
+  // Analyzes the whole text, then runs its forms; returns the last value. Throws UserError with position and stack.
   Value run(uint32_t source);
-  // The same from a file; throws UserError (io) when it cannot be read.
+  // The same for a file; throws UserError (io) if it cannot be read.
   Value run_file(const std::string& path);
   Value run_text(const std::string& text, const std::string& name = "<eval>", SourceKind kind = SourceKind::Eval);
   // The same for forms that have been read already.
   Value run_forms(const std::vector<syntax::FormPtr>& forms);
-  // Calls a function value from outside; errors are told as those of a run.
+  // Calls a function value from outside; errors are reported like those of a run.
   Value call(const Value& function, std::vector<Value> args);
-  // Analysis only: the protos in order.
+  // Analyzes without running: the protos in order.
   std::vector<std::shared_ptr<Proto>> analyze(const std::vector<syntax::FormPtr>& forms);
 
-  // Called when a text has been analysed whole, before it runs: all that it defines is known then.
+  // Called when a whole text has been analyzed, before it runs: all its definitions are known then.
   std::function<void()> on_analyzed;
 
-  // Every error of a text, found by reading and analysing it: nothing runs. In the order of the text.
+  // Reads and analyzes a text without running it. Returns all errors in text order.
   std::vector<UserError> check(uint32_t source);
   std::vector<UserError> check_file(const std::string& path);
 
@@ -65,25 +65,25 @@ class Session final : public Host {
 
  private:
   void load_prelude();
-  // What a module, with those it uses, defines: the plain names, and the global names they stand for.
+  // The definitions of a module and of those it uses: plain name to global name.
   using Exports = std::map<Name, Name>;
-  // What the texts of one scope, a file or everything typed at the prompt, call their own.
+  // The names of one scope: a file, or everything typed at the prompt.
   struct Scope {
-    bool separate = false;                       // loaded by a `use` with `:as`: all it defines is its own
+    bool separate = false;                       // loaded by a `use` with `:as`: all its definitions are private to it
     std::map<std::string, std::string> aliases;  // given by `:as`: the module's path, or "" for the library
     std::set<Name> defines;                      // by the texts read so far
     std::set<Name> privates;                     // defined by defn-
     Exports imported;                            // defined by the modules it uses
-    std::set<Name> wanted;                       // of these, the ones of a `use` without `:only` or among its names
-    std::set<Name> left_out;                     // and the others
+    std::set<Name> wanted;                       // of these, those named by a `use`, or all if it has no `:only`
+    std::set<Name> left_out;                     // the other imported names
     Exports asked_for,
-        at_hand;  // names of separate modules: wanted ones, and those of a `use` with `:as` (no name if two have it)
+        at_hand;  // names of separate modules: wanted ones, and those of a `use` with `:as` (empty name if two have it)
   };
-  // Each line typed at the prompt is a source of its own, and so is a file each time it is read; they belong together.
+  // Each line typed at the prompt, and each reading of a file, is a separate source; this maps them to their scope.
   uint32_t scope_of(uint32_t source);
   Scope& scope(uint32_t source) { return scopes_[scope_of(source)]; }
   bool is_library_name(Name name) const;
-  // Takes note of the names that the forms, and the modules they use, define, before any of them is analysed.
+  // Records the names that the forms, and the modules they use, define, before any of them is analyzed.
   void announce(const std::vector<syntax::FormPtr>& forms);
   void announce_modules(const syntax::Form& form, uint32_t importer);
   void import(const syntax::Form& use, const std::string& path, uint32_t importer);
@@ -101,19 +101,19 @@ class Session final : public Host {
     std::vector<syntax::FormPtr> forms;
   };
   ModuleText module_text(const std::filesystem::path& file);
-  // Registers a program's text; throws UserError (io) when it cannot be read.
+  // Registers a program's text; throws UserError (io) if it cannot be read.
   uint32_t add_program(const std::string& path);
   template <class F>
   Value guarded(F&& f);
-  // One of the library's own files, read as a program: its functions may call those that only the library sees.
+  // True for a library file read as a program: its functions may call those that only the library sees.
   static bool is_library_file(uint32_t source);
-  // What the analysis has found wrong in functions, and calls of names that nobody defined.
+  // The errors that analysis found in functions, and calls of names that are defined nowhere.
   std::vector<UserError> findings() const;
   void warn_of_findings();
 
   Globals globals_;
   bool interactive_ = false;
-  Definitions pending_;  // names the texts being analysed define
+  Definitions pending_;  // names that the texts under analysis define
   std::map<std::string, ModuleText>
       read_ahead_;                // modules read for their definitions and not analysed yet, by canonical path
   std::set<std::string> loaded_;  // canonical paths of modules
@@ -122,9 +122,9 @@ class Session final : public Host {
   std::map<uint32_t, uint32_t> file_scopes_;      // the same by source
   std::map<uint32_t, Scope> scopes_;
   std::vector<TestCase> tests_;
-  // Found by the analysis under way.
+  // State of the current analysis.
   bool checking_ = false;
-  bool code_ran_before_ = false;  // code above the form being analysed will have run
+  bool code_ran_before_ = false;  // code before the current form has side effects or may fail when it runs
   std::vector<UserError> noted_;
   std::vector<CallSite> calls_;
 };

@@ -1,4 +1,4 @@
-// The special forms, one function each. What can be said in simpler forms is rewritten into them.
+// The special forms, one function each. A form that can be expressed by simpler ones is rewritten into them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct SpecialForms {
     args.insert(args.begin(), make_symbol(head, span));
     return make_seq(FormKind::List, std::move(args), span);
   }
-  // A call of a built-in, whatever the program calls by its name.
+  // A call of a built-in, even if the program redefines its name.
   static FormPtr library_call(A& a, std::string_view head, std::vector<FormPtr> args, Span span) {
     auto symbol = std::make_shared<Form>(*make_symbol(head, span));
     symbol->written_in = a.globals_.prelude_functions().begin()->second.source;
@@ -42,7 +42,7 @@ struct SpecialForms {
     return {f.items.begin() + std::min(from, f.items.size()), f.items.end()};
   }
 
-  // Names that a form makes visible are forgotten when it ends.
+  // Names that a form makes visible are removed when it ends.
   struct Visible {
     FnScope* fn;
     size_t n;
@@ -86,7 +86,7 @@ struct SpecialForms {
     return a.constant(Value::nil(), f->span);
   }
 
-  // A pair of a let with the symbols on either side, those of the pattern and those of the value.
+  // A binding of a let, with the symbols of its pattern and those of its value.
   struct Binding {
     FormPtr pattern, value;
     std::vector<Name> names, mentioned;
@@ -104,7 +104,7 @@ struct SpecialForms {
       collect_symbols(*item, out);
   }
 
-  // Does the name mean something where binding i is written?
+  // True if the name has a meaning at the position of binding i.
   static bool is_known_at(A& a, const std::vector<Binding>& b, size_t i, Name n) {
     if (a.is_local(n) || a.is_overridden(n) || builtins::find_builtin(n.str()) ||
         a.globals_.is_prelude_name(n, a.prelude_))
@@ -113,8 +113,8 @@ struct SpecialForms {
                        [&](const Binding& x) { return x.binds(n); });
   }
 
-  // The last binding that `b[i]`, a fn, has to be made after: the lowest fn it calls, also by way of others, that needs
-  // a value bound between the two. i itself when there is none.
+  // The last binding after which `b[i]`, a fn, must be made: the lowest fn it calls, also indirectly, that needs a
+  // value bound between the two. i itself if there is none.
   static size_t made_after(A& a, const std::vector<Binding>& b, size_t i) {
     std::vector<size_t> called{i};
     size_t last = i;
@@ -131,8 +131,8 @@ struct SpecialForms {
     return last;
   }
 
-  // Would the fn of binding j, written at i, still mean what it does? Not if a name it mentions is bound anew between
-  // the two.
+  // True if the fn of binding j has the same meaning at position i. It does not if a name it mentions is rebound
+  // between the two.
   static bool means_the_same_at(A& a, const std::vector<Binding>& b, size_t j, size_t i) {
     for (size_t k = i + 1; k < j; ++k)
       for (Name n : b[k].names)
@@ -140,9 +140,9 @@ struct SpecialForms {
     return true;
   }
 
-  // The bindings of a let as they are made. A fn may call one further down that needs what is bound between the two: it
-  // is made after that one, provided that no value between needs it and that every name it mentions means the same
-  // there.
+  // The bindings of a let in the order in which they are made. A fn may call one further down that needs a value bound
+  // between the two. It is then made after that one, provided that no value in between needs it and that every name it
+  // mentions has the same meaning there.
   static std::vector<Binding> bindings_in_order(A& a, const std::vector<FormPtr>& forms) {
     std::vector<Binding> b;
     for (size_t i = 0; i < forms.size(); i += 2) {
@@ -236,8 +236,7 @@ struct SpecialForms {
     return is_pair(v) && (v.items[0]->is_symbol() || v.items[0]->is_vector() || v.items[0]->kind == FormKind::Dict);
   }
 
-  // The slot of an accumulator; where it is a pattern, `seeing` takes the value apart for an expression that uses its
-  // names.
+  // The slot of an accumulator; for a pattern, `seeing` destructures the value for an expression that uses its names.
   static int accumulator_slot(A& a, const Form& name) { return name.is_symbol() ? a.declare(name.name) : a.new_slot(); }
   static ExprPtr seeing(A& a, const Form& name, int slot, const FormPtr& f) {
     if (name.is_symbol()) return a.expr(f);
@@ -276,7 +275,8 @@ struct SpecialForms {
 
   static constexpr std::string_view kBoundBefore = "%loop";  // names of values whose patterns are bound before the loop
 
-  // (loop [[a b] v c (+ a b)] …): what follows a pattern sees its names, so all are bound once before the turns begin.
+  // (loop [[a b] v c (+ a b)] …): later initializers see a pattern's names, so all are bound once before the first
+  // iteration.
   static FormPtr with_patterns_bound(const Form& f) {
     std::vector<FormPtr> before, turns;
     const auto& b = f.items[1]->items;
@@ -333,7 +333,7 @@ struct SpecialForms {
     bool in_loop = !a.fn_->loop_arity.empty();
     size_t want = in_loop ? a.fn_->loop_arity.back() : a.fn_->proto->params.size();
     size_t got = f->items.size() - 1;
-    bool nowhere = !in_loop && a.fn_->proto->top_level;  // which check_recur reports
+    bool nowhere = !in_loop && a.fn_->proto->top_level;  // check_recur reports it
     if (got != want && !nowhere)
       fail(fmt::format("recur expects {} argument{}, got {}", want, want == 1 ? "" : "s", got), f->span);
     ExprPtr e = make_expr(ExprKind::Recur, f->span);
@@ -444,7 +444,7 @@ struct SpecialForms {
     return e;
   }
 
-  // A path written as a vector becomes nested gets, so that a missing intermediate is reported.
+  // A path written as a vector becomes nested gets, so that a missing intermediate value is reported.
   static ExprPtr get_in_form(A& a, const FormPtr& f) {
     if (f->items.size() != 3 || !f->items[2]->is_vector()) return a.call(*f);
     ExprPtr e = a.expr(f->items[1]);
@@ -502,7 +502,7 @@ struct SpecialForms {
     return call_form("let", {make_seq(FormKind::Vector, {acc, init}, s), from(0)}, s);
   }
 
-  // Forms that want the source text of their argument.
+  // Forms that need the source text of their argument.
   template <const char* kBuiltin>
   static ExprPtr with_source(A& a, const FormPtr& f) {
     if (f->items.size() < 2) fail(f->items[0]->name.str() + " requires an expression", f->span);
@@ -513,7 +513,7 @@ struct SpecialForms {
     return a.builtin_call(kBuiltin, f->span, std::move(args));
   }
 
-  // Forms whose body is run by a built-in: the body travels as a function.
+  // Forms whose body a built-in runs: it receives the body as a function.
   template <const char* kBuiltin>
   static ExprPtr with_thunk(A& a, const FormPtr& f) {
     FormPtr thunk = call_form("fn", {make_seq(FormKind::Vector, {}, f->span)}, f->span);
@@ -532,7 +532,7 @@ struct SpecialForms {
     return a.builtin_call(kBuiltin, f->span, std::move(args));
   }
 
-  // (is (= a b)) keeps both operands, to show them when they disagree.
+  // (is (= a b)) keeps both operands, to show them if they differ.
   static ExprPtr is_form(A& a, const FormPtr& f) {
     static const std::set<std::string> comparisons{"=", "==", "!=", "<", "<=", ">", ">=", "equal?", "allclose"};
     const Form* test = f->items.size() == 2 ? f->items[1].get() : nullptr;
@@ -573,7 +573,7 @@ struct SpecialForms {
     return a.constant(Value::nil(), f->span);
   }
 
-  // (progress …) and friends are library macros; value-and-grad's old four-argument form is refused here.
+  // (progress …) and similar are library macros; this rejects value-and-grad's old four-argument form.
   static ExprPtr value_and_grad_form(A& a, const FormPtr& f) {
     if (f->items.size() >= 5 && f->items[1]->is_symbol() && !f->items[2]->is_keyword()) {
       std::vector<ExprPtr> args;
@@ -647,7 +647,7 @@ std::vector<std::string> special_form_names() {
 }
 
 bool is_special_form(const std::string& name) {
-  // The forms of the original language; names we added may be redefined by a program.
+  // The forms of the original language; a program may redefine names that we added.
   static const auto* names = new std::set<std::string>{
       "def",    "defn",  "defmacro", "fn",  "let",  "if",  "do",          "case",           "while",
       "repeat", "guard", "quote",    "->",  "as->", "use", "with-params", "value-and-grad", "get",

@@ -10,8 +10,8 @@
 namespace sheaf::eval {
 namespace {
 
-// "softmax: unknown option :axs. Known options: :axis"; builtins and library code word it alike, and so does what reads
-// the command line, with "--" in place of the colon.
+// "softmax: unknown option :axs. Known options: :axis"; builtins and library code use these words, and so does the
+// command-line parser, with "--" in place of the colon.
 void suggest_option(UserError& e) {
   const std::string_view mark = e.message.starts_with("unknown option --") ? "--" : ":";
   const std::string unknown = fmt::format("unknown option {}", mark);
@@ -26,7 +26,7 @@ void suggest_option(UserError& e) {
     if (rest.starts_with(mark)) known.push_back(rest.substr(mark.size(), end - mark.size()));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (name == "dim" && std::find(known.begin(), known.end(), "axis") != known.end())  // as PyTorch calls it
+  if (name == "dim" && std::find(known.begin(), known.end(), "axis") != known.end())  // PyTorch's name for it
     e.hints.push_back("it is called :axis here");
   else if (auto likely = advice::likely_name(name, known); !likely.empty())
     e.hints.push_back(advice::did_you_mean(fmt::format("{}{}", mark, likely)));
@@ -65,7 +65,7 @@ void suggest_name(UserError& e, const Globals& globals) {
     names.push_back(n.str());
   for (const auto* b : builtins::all_builtins())
     if (!b->name.starts_with('%') || b->name == "%") names.push_back(b->name);
-  // For habits from other languages the general hint knows better: their names are close to others by chance.
+  // The general hint is better for habits from other languages: such names resemble ours by chance.
   if (!advice::habit_hint(name).empty()) return;
   if (auto likely = advice::likely_name(name, names); !likely.empty()) e.hints.push_back(advice::did_you_mean(likely));
 }

@@ -8,13 +8,13 @@
 namespace sheaf::eval {
 namespace {
 
-// Payload: 4 bits of what it was (a dtype, or one of these), 3 bits of rank, the rest sizes of equal width.
+// Payload: 4 bits of kind (a dtype, or one of these), 3 bits of rank, the rest sizes of equal width.
 constexpr uint64_t kList = 13, kDict = 14, kFunction = 15;
 constexpr int kSizeBits = 57;
 
 int bits_per_size(int rank) { return rank == 0 ? 0 : std::min(kSizeBits / rank, 40); }
 
-// 0 when it does not fit.
+// Returns 0 if it does not fit.
 uint64_t array_bits(const graph::Operand& x) {
   int rank = x.rank();
   if (rank > 6) return 0;

@@ -1,4 +1,4 @@
-// What a moved-out parameter leaves behind, for error reports: its type, packed into the payload of an unbound value.
+// The type of a moved-out parameter, packed into the payload of an unbound value, for error reports.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace sheaf::eval {
 
-// An unbound value that remembers what `v` was, as far as it fits.
+// An unbound value that records the type of `v`, as far as it fits.
 Value tombstone_of(const Value& v);
-// "f32[8x3]", "dict(4)"; "" when nothing is known.
+// "f32[8x3]", "dict(4)"; "" if nothing is recorded.
 std::string tombstone_text(const Value& v);
 
 }  // namespace sheaf::eval

@@ -1,4 +1,4 @@
-// What an error learns on its way out of the machine: its place, the operands, the stack.
+// Adds information to an error as it leaves the machine: its position, the operands, the stack.
 #include <fmt/format.h>
 
 #include "builtins/core/missing.h"
@@ -22,8 +22,8 @@ std::string argument_text(const Value& v) {
 
 bool is_library(const Span& s) { return s && source_kind(s.source) == SourceKind::Prelude; }
 
-// An error of library code belongs to the call that the program makes. The library's own line goes to the stack, with
-// what was noted about the names in it.
+// Moves an error of library code to the program's call. The library's own line goes to the stack, with the notes about
+// names in it.
 void move_to_call(UserError& e, Span call) {
   StackEntry inside{short_form(text_of(e.span)), "", e.span};
   if (!e.notes.empty() &&
@@ -31,14 +31,14 @@ void move_to_call(UserError& e, Span call) {
     inside.arguments = std::move(e.notes.front());
     e.notes.erase(e.notes.begin());
   }
-  // That the library called (error …) says nothing more.
+  // A library's own (error …) call adds no information.
   if (!text_of(e.span).starts_with("(error ")) e.stack.insert(e.stack.begin(), std::move(inside));
   e.span = call;
 }
 
 }  // namespace
 
-// A call through a value may leave out arguments, which are then names without a value.
+// A call through a value may omit arguments; they are then names without a value.
 static void explain_missing_argument(UserError& e, const Proto& p) {
   for (const Param& q : p.params)
     if (e.message == "Undefined symbol: " + q.name.str())
@@ -46,8 +46,8 @@ static void explain_missing_argument(UserError& e, const Proto& p) {
                                     p.params.size(), p.params.size() == 1 ? "" : "s", q.name.str()));
 }
 
-// Operators are instructions of their own, and a called keyword has no frame; their operands are still in the
-// registers. (Built-ins that are called describe theirs where they are called.)
+// Operators are separate instructions, and a called keyword has no frame; their operands are still in the registers.
+// (Built-ins describe their operands where they are called.)
 void Vm::describe_operator(UserError& e) const {
   const Frame& f = frames_.back();
   size_t at = f.pc - f.proto->code.data();
@@ -65,7 +65,7 @@ void Vm::describe_operator(UserError& e) const {
     return x & kConstantBit ? f.proto->constants[x & ~kConstantBit] : f.base[x];
   };
   Value both[] = {operand(left), operand(right)};
-  // (+ a b c) is two instructions with one form: which operands failed is not in the text.
+  // (+ a b c) is two instructions with one form: the text does not tell which operands failed.
   std::vector<std::string_view> parts = form_parts(text_of(e.span));
   if (parts.size() == 3) note_arguments(e, parts[0], e.span, both);
 }
@@ -85,7 +85,7 @@ void Vm::add_context(UserError& e, size_t bottom) {
     // The function of this frame was called from the frame below.
     Span called = frames_.size() >= 2 ? span_at(frames_[frames_.size() - 2]) : Span{};
     if (is_library(e.span) && called && !is_library(called)) move_to_call(e, called);
-    // How library functions call each other is not the program's business.
+    // Calls between library functions are not shown to the user.
     bool is_inner = is_library(called) && is_library(span_at(f));
     if (f.proto->named && !blame_caller && !is_inner) {
       std::string args;
@@ -104,8 +104,7 @@ bool Vm::handle(UserError& e, size_t bottom, size_t handlers_before) {
     add_context(e, bottom);
     return false;
   }
-  // In a trace nothing has run yet: a check that comes before this error may fail when it does, and would be the one to
-  // catch.
+  // A trace has not run any kernel yet: at run time an earlier check may fail first, and that is the error to catch.
   if (trace::is_tracing()) {
     while (frames_.size() > bottom)
       unwind_frame();

@@ -1,4 +1,4 @@
-// Control flow on traced values: pieces of a function are run on copies of its registers, to become sub-graphs.
+// Control flow on traced values: runs parts of a function on copies of its registers, to become sub-graphs.
 #include <algorithm>
 
 #include "eval/vm.h"
@@ -14,7 +14,7 @@ const Fork& fork_at(const Proto& p, int at) {
   return *it;
 }
 
-// The code of a function, cut off at `end`.
+// The code of a function, truncated at `end`.
 std::shared_ptr<Proto> part_of(const Proto& p, int end, int dst) {
   auto part = std::make_shared<Proto>();
   part->num_slots = p.num_slots;
@@ -46,7 +46,7 @@ std::shared_ptr<Proto> part_of(const Proto& p, int end, int dst) {
     part->code[end] = insn(Code::Return, jump.a);
     return part;
   }
-  // A comparison fused with its jump, two words: the comparison alone, into a register of its own.
+  // Splits a comparison fused with its jump (two words): the comparison alone, into a register of its own.
   auto compare =
       static_cast<Code>(static_cast<int>(Code::Lt) + static_cast<int>(op) - static_cast<int>(Code::UnlessLt));
   int result = part->num_registers++;
