@@ -12,7 +12,7 @@ std::shared_ptr<Form> make(FormKind kind, Span span) {
   return form;
 }
 
-// Unlike ==, tells -0.0 from 0.0 and takes a NaN for equal to itself: the question is whether the texts mean the same.
+// Unlike ==, distinguishes -0.0 from 0.0 and treats NaN as equal to itself: compares the meaning of the texts.
 bool same_float(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return a == b && std::signbit(a) == std::signbit(b);

@@ -1,5 +1,5 @@
-// The syntax tree: what the reader builds and the expander rewrites. Immutable and shared; every node keeps the span of
-// its text (a node made by a macro has the span of the macro call). Nesting is bounded by the reader (kMaxNesting), so
+// The syntax tree that the reader builds and the expander rewrites. Immutable and shared; every node keeps the span of
+// its text (a node made by a macro has the span of the macro call). The reader limits nesting (kMaxNesting), so
 // recursion over forms is safe.
 #pragma once
 #include <cstdint>
@@ -44,14 +44,14 @@ struct Form {
   std::string text;            // String
   bool raw = false;            // String: written as #r"…"
   std::vector<FormPtr> items;  // List, Vector, Dict, quotes
-  uint32_t written_in = 0;     // Symbol from a macro's template: the source of that; see home()
+  uint32_t written_in = 0;     // Symbol from a macro's template: the source of the template; see home()
 
   bool is_symbol() const { return kind == FormKind::Symbol; }
   bool is_symbol(std::string_view s) const { return kind == FormKind::Symbol && name.str() == s; }
   bool is_keyword() const { return kind == FormKind::Keyword; }
   bool is_list() const { return kind == FormKind::List; }
   bool is_vector() const { return kind == FormKind::Vector; }
-  // The source whose private names and aliases a symbol means.
+  // The source whose private names and aliases apply to a symbol.
   uint32_t home() const { return written_in ? written_in : span.source; }
   // A list whose head is the symbol `s`.
   bool is_call(std::string_view s) const { return kind == FormKind::List && !items.empty() && items[0]->is_symbol(s); }

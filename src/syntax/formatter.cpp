@@ -1,7 +1,7 @@
-// The layout keeps the author's line breaks and decides only what stands before each item: its indentation or one
-// space. A form that is written on one line and is too long for it gets the breaks of its kind. An item of any form
-// that does not fit on the rest of its line, but on a line of its own, begins one. Once broken a form counts as the
-// author's, which is what makes formatting idempotent.
+// The layout keeps the author's line breaks and only decides what precedes each item: indentation or one space. A form
+// on one line that is too long for it gets the line breaks of its kind. An item of any form that does not fit on the
+// rest of its line, but would on a line of its own, starts a new line. A broken form then counts as broken by the
+// author, so formatting is idempotent.
 #include "syntax/formatter.h"
 
 #include <algorithm>
@@ -16,24 +16,24 @@
 namespace sheaf::syntax {
 namespace {
 
-// Like a form, but with comments, and with atoms and strings as they were written.
+// Like a form, but with comments, and with atoms and strings as written.
 struct Node {
   TokenKind kind = TokenKind::Atom;  // Atom, String, Comment; Open and Prefix have children
   std::string_view text;             // the whole leaf, or the opener or prefix
   std::vector<Node> children;
   std::string_view suffix;  // the dtype after a vector
   int newlines = 0;         // before this node
-  int gap = 0;              // whitespace characters before this node, kept in front of a comment
-  bool comma = false;       // one was written between this node and the next
-  bool multiline = false;   // spans lines, whatever we do
-  bool has_seq = false;     // some child is one
+  int gap = 0;              // whitespace characters before this node; kept before a comment
+  bool comma = false;       // the author wrote one after this node
+  bool multiline = false;   // spans several lines in any layout
+  bool has_seq = false;     // some child is a sequence
   int flat_width = 0;
 
   bool is_seq() const { return kind == TokenKind::Open || kind == TokenKind::Prefix; }
   bool is_comment() const { return kind == TokenKind::Comment; }
 };
 
-// Widths add up to more than the text only by the spaces between items, so an int is enough.
+// Widths exceed the length of the text only by the spaces between items, so an int suffices.
 void measure(Node& n) {
   n.flat_width = code_points(n.text);
   n.multiline = n.is_comment() || n.text.find('\n') != std::string_view::npos;
@@ -48,7 +48,7 @@ void measure(Node& n) {
   if (!n.suffix.empty()) n.flat_width += 1 + code_points(n.suffix);
 }
 
-// Builds the tree of a text that the reader accepted.
+// Builds the tree of a text that the reader has accepted.
 class TreeBuilder {
  public:
   explicit TreeBuilder(std::string_view text) : text_(text), lexer_(text) { open_.emplace_back(); }
@@ -114,15 +114,15 @@ class TreeBuilder {
   std::string_view text_;
   Lexer lexer_;
   size_t end_ = 0;          // of the last token
-  std::vector<Node> open_;  // the whole text, then what is open inside it
+  std::vector<Node> open_;  // the whole text, then each open bracket inside it
 };
 
-// Forms whose arguments are a body, indented by two; `header` of them stay on the first line when we break it.
+// Forms whose arguments are a body, indented by two; `header` of them stay on the first line when the form is broken.
 struct BodyForm {
   std::string_view head;
   int header;
   bool binds = false;  // the first argument is a vector of names and values
-  bool pairs = false;  // the body is tests and results
+  bool pairs = false;  // the body alternates tests and results
 };
 
 constexpr std::array kBodyForms = {
@@ -167,7 +167,7 @@ class Layout {
     column_ = line == std::string_view::npos ? column_ + code_points(s) : code_points(s.substr(line + 1));
   }
 
-  // Indentation stops at the width: beyond it nobody can read the text anyway, and deep nesting would fill the memory.
+  // Limits indentation to the width: deeper text is unreadable anyway, and deep nesting would fill the memory.
   void newline(int count, int indent) {
     out_.append(count, '\n');
     column_ = std::min(indent, width_);
@@ -181,7 +181,7 @@ class Layout {
       write(child.is_comment() ? std::string(std::max(child.gap, 1), ' ') : " ");
   }
 
-  // Line breaks before child `i` of `n`; at most two, which leave one blank line.
+  // Line breaks before child `i` of `n`; at most two, that is one blank line.
   static int separation(const Node& n, size_t i, bool forced) {
     const Node& child = n.children[i];
     if (i == 0) return child.is_comment() ? std::min(child.newlines, 1) : 0;
@@ -189,7 +189,7 @@ class Layout {
     return std::clamp(child.newlines, needed ? 1 : 0, 2);
   }
 
-  // `trailing` is the width of what must follow on the same line. `binds`: this is the vector of a let.
+  // `trailing` is the width that must follow on the same line. `binds`: this is the vector of a let.
   void node(const Node& n, int trailing, bool binds) {
     if (n.is_seq())
       seq(n, trailing, binds);
@@ -215,7 +215,7 @@ class Layout {
 
   static bool is_keyword(const Node& n) { return n.kind == TokenKind::Atom && n.text.starts_with(':'); }
 
-  // Whether item `index` stays on the line of the one before it: the head's first argument, what belongs to a key.
+  // True if item `index` stays on the line of the item before it: the head's first argument, the value of a key.
   static bool is_attached(const Node& n, size_t index, Style style, const BodyForm* body) {
     switch (style) {
       case Style::Pairs: return index % 2 == 1;
@@ -229,8 +229,8 @@ class Layout {
     return false;
   }
 
-  // Whether item `index`, with a value that is attached to it, is too long for the rest of its line but not for a line
-  // of its own.
+  // True if item `index`, with a value attached to it, is too long for the rest of its line but fits on a line of its
+  // own.
   bool wraps(const Node& n, size_t index, Style style, const BodyForm* body, int indent, int trailing) const {
     if (index == 0 || is_attached(n, index, style, body)) return false;
     size_t end = index + 1 < n.children.size() && is_attached(n, index + 1, style, body) ? index + 2 : index + 1;
@@ -243,7 +243,7 @@ class Layout {
     return column_ + 1 + width > width_ && indent + width <= width_;
   }
 
-  // Whether a form that is too long for its line breaks before its item `index`.
+  // True if a form that is too long for its line breaks before its item `index`.
   bool breaks_before(const Node& n, size_t index, Style style, const BodyForm* body, int trailing) const {
     if (index == 0) return false;
     const Node& child = n.children[index];
@@ -260,7 +260,7 @@ class Layout {
       }
       case Style::Data: break;
     }
-    // Rows of plain numbers fill their lines; anything bigger gets its own.
+    // Plain numbers fill their lines; larger items get lines of their own.
     bool last = index + 1 == n.children.size();
     return n.has_seq || column_ + 1 + child.flat_width + child.comma + (last ? trailing + 1 : 0) > width_;
   }
@@ -304,7 +304,7 @@ std::string format_source(std::string_view text, int width) {
   try {
     read_text(text, 0);
   } catch (const UserError&) {
-    // Only a text that fails is worth keeping as a source, which errors need to show their place.
+    // Errors need a registered source to show their position; only a text that fails is registered.
     read_all(add_source("<format>", std::string(text), SourceKind::File));
   }
   return Layout(width).run(TreeBuilder(text).build());

@@ -11,8 +11,8 @@ bool is_delimiter(char c) {
          c == '`' || c == '~';
 }
 
-// The Unicode White_Space characters above ASCII, by their UTF-8 bytes. None of the lead bytes can occur inside another
-// character, so looking at any offset is safe.
+// The Unicode White_Space characters above ASCII, as UTF-8 bytes. Their lead bytes never occur inside another
+// character, so testing any offset is safe.
 size_t wide_space_length(std::string_view rest) {
   auto byte = [&](size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0; };
   if (byte(0) == 0xC2) return byte(1) == 0x85 || byte(1) == 0xA0 ? 2 : 0;
@@ -32,8 +32,7 @@ size_t space_length(std::string_view text, size_t pos) {
   char c = text[pos];
   if (c == ' ' || (c >= '\t' && c <= '\r') || c == ',') return 1;
   if (static_cast<unsigned char>(c) < 0x80) return 0;
-  // A byte order mark is invisible in editors, so an error about the symbol it would be part of could not be
-  // understood.
+  // A byte order mark is invisible in editors, so an error about a symbol that contains it would be incomprehensible.
   if (pos == 0 && text.starts_with("\xEF\xBB\xBF")) return 3;
   return wide_space_length(text.substr(pos));
 }
@@ -87,7 +86,7 @@ Token Lexer::next() {
     case '"': return string_token();
     case ';': return comment();
     case '#':
-      if (pos_ == 0 && text_.starts_with("#!")) return comment();  // of a script: which program runs it
+      if (pos_ == 0 && text_.starts_with("#!")) return comment();  // the shebang line of a script
       if (text_.substr(pos_).starts_with("#(")) return token(TokenKind::Open, pos_ + 2);
       if (text_.substr(pos_).starts_with(kRawQuote)) return raw_string_token();
       break;

@@ -1,5 +1,5 @@
-// Characters to tokens, the first half of the reader; the formatter and the prompt use it too. Never fails: a string
-// without its end is a token of its own kind. Bytes that are not UTF-8 are ordinary symbol characters.
+// Characters to tokens, the first half of the reader; the formatter and the prompt use it too. Never fails: an
+// unterminated string is a separate kind of token. Bytes that are not UTF-8 are ordinary symbol characters.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -18,7 +18,7 @@ enum class TokenKind : uint8_t {
   End,
 };
 
-// What opens a raw string: backslashes in it mean themselves.
+// Opens a raw string, in which backslashes have no special meaning.
 inline constexpr std::string_view kRawQuote = "#r\"";
 
 struct Token {
@@ -48,10 +48,10 @@ class Lexer {
 // The length in bytes of the whitespace character (comma included) at `pos`, or 0.
 size_t space_length(std::string_view text, size_t pos);
 
-// The closer of an opener's last character: ) for (, and so on.
+// The closer for the last character of an opener: ) for (, and so on.
 char closer_of(char opener);
 
-// Whether a keyword after a vector is a dtype suffix, `[1 2] :i32`.
+// True if a keyword after a vector is a dtype suffix, `[1 2] :i32`.
 bool is_dtype_suffix(std::string_view token);
 
 }  // namespace sheaf::syntax

@@ -7,7 +7,7 @@
 namespace sheaf::syntax {
 namespace {
 
-// Walks forward through the text; asking for ever larger offsets costs one pass in all.
+// Walks forward through the text; queries with increasing offsets take one pass in total.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -33,7 +33,7 @@ struct LineBrackets {
   int closers = 0;
 };
 
-// The brackets of every line that has any, up to the one that holds offset `last`.
+// The bracket counts of every line that has any, up to the line of offset `last`.
 std::vector<LineBrackets> brackets_by_line(std::string_view text, uint32_t last) {
   std::vector<LineBrackets> lines;
   Lexer lexer(text);
@@ -56,7 +56,7 @@ int surplus_closers(std::string_view text) {
     if (t.kind == TokenKind::Open) --surplus;
     if (t.kind == TokenKind::Close) ++surplus;
   }
-  // A bracket left open further down may hide the surplus, but the one we stand on is certainly too many.
+  // A bracket left open further down may hide the surplus, but the current one is certainly surplus.
   return std::max(surplus, 1);
 }
 
@@ -103,7 +103,7 @@ std::vector<std::string> stray_closer_hints(std::string_view text, uint32_t at) 
   int extra = surplus_closers(text);
   std::vector<std::string> hints{fmt::format("Found {} extra closing delimiter{} in the file; look at the line above.",
                                              extra, extra == 1 ? "" : "s")};
-  // The form that ended too early began after the last place where everything was closed, so only lines since then
+  // The form that ended too early began after the last line at which every bracket was closed, so only later lines
   // count.
   LineBrackets worst;
   int balance = 0;

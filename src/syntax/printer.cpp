@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLongHead = 12;
 
-// Shortest digits that read back to the same double, spelt so that they read as a float and not as an int.
+// The shortest digits that read back to the same double, with a form that reads as a float and not as an int.
 std::string float_text(double v) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
@@ -80,8 +80,8 @@ void append_flat(const Form& f, std::string& out) {
   out += closer(f);
 }
 
-// Takes the flat width of `f` off `budget`; false as soon as that is used up, so that asking at every level of a deep
-// form stays cheap.
+// Subtracts the flat width of `f` from `budget`. Returns false as soon as the budget is exhausted, so that a test at
+// every level of a deep form stays cheap.
 bool fits(const Form& f, int& budget) {
   if (f.kind == FormKind::String && f.text.size() > 4 * static_cast<size_t>(std::max(budget, 0))) return false;
   if (is_atom(f)) {
@@ -108,7 +108,7 @@ class Pretty {
     column_ += code_points(s);
   }
 
-  // Indentation stops at the width: a deep form would otherwise print mostly blanks.
+  // Limits indentation to the width: a deep form would otherwise print mostly blanks.
   void newline(int indent) {
     column_ = std::min(indent, width_);
     out_ += '\n';
@@ -131,7 +131,7 @@ class Pretty {
     write(closer(f));
   }
 
-  // The items from `from` on, `per_row` to a line; the first row stays where we are.
+  // Prints the items from `from` on, `per_row` per line; the first row starts on the current line.
   void rows(const Form& f, size_t from, size_t per_row, int indent) {
     for (size_t i = from; i < f.items.size(); ++i) {
       if (i > from && (i - from) % per_row == 0)
@@ -142,7 +142,7 @@ class Pretty {
     }
   }
 
-  // A header of `count` items on the first line, then one body form per line.
+  // Prints `count` header items on the first line, then one body form per line.
   void header_and_body(const Form& f, size_t count, int indent) {
     for (size_t i = 0; i < f.items.size(); ++i) {
       if (i > count)
@@ -168,7 +168,7 @@ class Pretty {
     rows(f, 1, 1, column_);
   }
 
-  // One binding per line, even when they would fit on one: the let as a whole did not.
+  // One binding per line, even if all would fit on one: the let as a whole did not.
   void let(const Form& f, int start) {
     write("let [");
     rows(*f.items[1], 0, 2, column_);

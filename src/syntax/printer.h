@@ -1,4 +1,4 @@
-// Forms back to text.
+// Prints forms.
 #pragma once
 #include <string>
 
@@ -6,11 +6,11 @@
 
 namespace sheaf::syntax {
 
-// One line, as it could be read back.
+// On one line, in readable syntax.
 std::string to_text(const Form& form);
 
-// The layout of `:show` (toolchain specification §2): flat if it fits in `width` columns, else broken by the rules
-// there.
+// The layout of `:show` (toolchain specification §2): on one line if that fits in `width` columns, else broken by the
+// rules there.
 std::string pretty(const Form& form, int width = 90);
 
 }  // namespace sheaf::syntax

@@ -27,7 +27,7 @@ std::string_view without_sign(std::string_view token) {
 std::optional<int64_t> parse_int(std::string_view token) {
   std::string_view magnitude = without_sign(token);
   if (magnitude.empty() || !is_digit(magnitude[0])) return {};
-  std::string_view digits = token[0] == '+' ? magnitude : token;  // from_chars takes no '+'
+  std::string_view digits = token[0] == '+' ? magnitude : token;  // from_chars rejects '+'
   int64_t value = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size()) return {};
@@ -68,8 +68,8 @@ std::optional<double> parse_float(std::string_view token) {
   bool is_word = equals_ignoring_case(magnitude, "inf") || equals_ignoring_case(magnitude, "infinity") ||
                  equals_ignoring_case(magnitude, "nan");
   if (!is_word && !is_decimal(magnitude)) return {};
-  // strtod, because from_chars does not say whether a number out of range is too large or too small. The locale is
-  // pinned: line editing libraries set the user's, where the point may be a comma.
+  // strtod, because from_chars does not distinguish too large from too small. The locale is fixed: line-editing
+  // libraries set the user's, whose decimal point may be a comma.
   static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
   return strtod_l(std::string(token).c_str(), nullptr, c_locale);
 }
@@ -93,10 +93,10 @@ FormKind kind_of_opener(std::string_view opener) {
   return opener == "[" ? FormKind::Vector : opener == "{" ? FormKind::Dict : FormKind::List;
 }
 
-// Keeps its own stack of open forms, so hostile nesting costs memory, not the thread's stack.
+// Uses an explicit stack of open forms, so hostile nesting costs memory, not the thread's stack.
 class Reader {
  public:
-  // With `errors`, those after which reading can go on are added there; all others are thrown.
+  // With `errors`, recoverable errors are appended to it; all others are thrown.
   Reader(std::string_view text, uint32_t source, size_t begin = 0, std::vector<UserError>* errors = nullptr)
       : text_(text), source_(source), lexer_(text, begin), errors_(errors) {}
 
@@ -113,14 +113,14 @@ class Reader {
     return std::move(forms_);
   }
 
-  // After an error: the complete forms before it, where the one with the error begins, and the end of the last token.
+  // After an error: the complete forms before it, the start of the form with the error, and the end of the last token.
   std::vector<FormPtr>& forms() { return forms_; }
   uint32_t form_begin() const { return form_begin_; }
   uint32_t read_to() const { return read_to_; }
   bool in_form() const { return !stack_.empty(); }
 
  private:
-  // A bracket or a prefix whose contents are being read.
+  // A bracket or prefix whose contents are being read.
   struct Frame {
     FormKind kind;
     Token opener;
@@ -128,7 +128,7 @@ class Reader {
     int height = 0;  // of the tallest item
   };
 
-  // The parameters used so far in the `#(` being read; there is at most one, since they do not nest.
+  // The parameters used so far in the current `#(`; there is at most one, because they do not nest.
   struct Anonymous {
     size_t frame;
     int params = 0;
@@ -197,7 +197,7 @@ class Reader {
     return e;
   }
 
-  // Pops the top bracket, complete up to `end`, and adds the form it makes.
+  // Pops the top bracket, which ends at `end`, and adds its form.
   void finish(uint32_t end) {
     Frame f = std::move(stack_.back());
     stack_.pop_back();
@@ -218,8 +218,8 @@ class Reader {
     add(std::move(form), height);
   }
 
-  // Consumes the dtype keyword after a vector. In a call written out, `(cast [1 2] :i32)`, the keyword is the argument
-  // it looks like; taking it would leave a cast of a cast with no dtype.
+  // Consumes the dtype keyword after a vector. In an explicit call, `(cast [1 2] :i32)`, the keyword is an ordinary
+  // argument; consuming it would leave a cast of a cast without a dtype.
   std::optional<Token> take_dtype_suffix() {
     Lexer ahead = lexer_;
     Token next = ahead.next_code();
@@ -280,7 +280,7 @@ class Reader {
     return make_symbol(fmt::format("%{}", index), span(t));
   }
 
-  // Adds a complete form to whatever is open; prefixes close over it at once.
+  // Adds a complete form to the innermost open bracket; applies prefixes at once.
   void add(FormPtr form, int height) {
     while (!stack_.empty() && is_prefix(stack_.back())) {
       Frame f = std::move(stack_.back());
@@ -337,8 +337,8 @@ class Reader {
   uint32_t form_begin_ = 0, read_to_ = 0;
 };
 
-// Where the next top-level form probably begins: a parenthesis at the start of a line. With `in_strings` one that a
-// string seems to hold counts too: after a lost quote, strings are what is between them.
+// The probable start of the next top-level form: a parenthesis at the start of a line. With `in_strings`, one inside an
+// apparent string counts too: after a lost quote, strings are the text between them.
 size_t next_form(std::string_view text, size_t after, bool in_strings) {
   if (in_strings) {
     size_t line = text.find("\n(", after);
@@ -350,7 +350,7 @@ size_t next_form(std::string_view text, size_t after, bool in_strings) {
   return text.size();
 }
 
-// `(defn name` of a form that cannot be read as a whole, or null.
+// `(defn name` of a form that cannot be read completely, or null.
 FormPtr beginning(std::string_view text, uint32_t source, uint32_t begin) {
   Lexer lexer(text, begin);
   Token open = lexer.next_code(), head = lexer.next_code(), name = lexer.next_code();
@@ -387,12 +387,12 @@ Reading read_recovering(uint32_t source) {
       at = text.size();
     } catch (const UserError& e) {
       if (!reader.in_form() && text[reader.form_begin()] != '"' && text[reader.form_begin()] != '#') {
-        out.errors.push_back(e);  // a closer too many
+        out.errors.push_back(e);  // a surplus closer
         at = reader.read_to();
       } else {
         uint32_t begin = reader.form_begin();
         at = next_form(text, begin, e.message.starts_with("Unterminated"));
-        // What is wrong with this form is seen best without those that follow.
+        // The error of this form is clearest without the forms after it.
         Reader alone(std::string_view(text).substr(0, at), source, begin);
         try {
           alone.read();
@@ -430,7 +430,7 @@ Completeness completeness(std::string_view text) {
     if (t.kind == TokenKind::UnterminatedString || t.kind == TokenKind::UnterminatedEscape) return Completeness::Open;
     if (t.kind == TokenKind::Open) expected += closer_of(text[t.end - 1]);
     if (t.kind != TokenKind::Close) continue;
-    // No further input can repair a wrong closer, so let the reader report it.
+    // No further input can repair a wrong closer, so the reader will report it.
     if (expected.empty() || expected.back() != text[t.begin]) return Completeness::Complete;
     expected.pop_back();
   }

@@ -68,7 +68,7 @@ class Unescaper {
  private:
   char at(size_t i) const { return i < text_.size() ? text_[i] : '\0'; }
 
-  // Where the character at `i` ends, all its bytes included.
+  // The end of the character at `i`, including all its bytes.
   size_t end_of_character(size_t i) const {
     ++i;
     while (i < text_.size() && (static_cast<unsigned char>(text_[i]) & 0xC0) == 0x80)
@@ -85,7 +85,7 @@ class Unescaper {
     char c = at(pos_ + 1);
     if (c == 'x') return two_digits();
     if (c == 'u') return unicode();
-    // "\033" is an escape character in C and Python: a NUL and two digits would be a silent misreading.
+    // "\033" is an escape character in C and Python: reading it as a NUL and two digits would be a silent error.
     if (c == '0' && is_digit(at(pos_ + 2))) {
       size_t length = is_digit(at(pos_ + 3)) ? 4 : 3;
       return bad(pos_ + length, fmt::format("Unknown escape {} in a string", text_.substr(pos_, length)));
@@ -101,7 +101,7 @@ class Unescaper {
     pos_ += 2;
   }
 
-  // How many hexadecimal digits stand at `i`, at most `limit`.
+  // The number of hexadecimal digits at `i`, at most `limit`.
   size_t count_digits(size_t i, size_t limit) const {
     size_t n = 0;
     while (n < limit && is_hex_digit(at(i + n)))
@@ -135,7 +135,7 @@ class Unescaper {
       end = pos_ + 2 + digits;
       if (digits < 4) return bad(end, "\\u takes four hexadecimal digits, as in \\u00e9, or any number in braces");
       c = number(pos_ + 2, 4);
-      // Two halves, as JSON writes what lies beyond the first 65536 characters.
+      // A surrogate pair, as JSON writes characters beyond U+FFFF.
       if (is_high_surrogate(c) && text_.substr(end).starts_with("\\u") && count_digits(end + 2, 4) == 4 &&
           is_low_surrogate(number(end + 2, 4))) {
         c = 0x10000 + ((c - 0xD800) << 10) + (number(end + 2, 4) - 0xDC00);

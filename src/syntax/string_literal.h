@@ -1,4 +1,4 @@
-// The text between the quotes of a string, and back. Bytes that are not UTF-8 pass as they are.
+// Unescapes the text between the quotes of a string, and escapes it again. Bytes that are not UTF-8 pass unchanged.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -7,19 +7,19 @@
 
 namespace sheaf::syntax {
 
-// An escape that means nothing; `begin` and `end` are offsets into the text that was unescaped.
+// An unknown escape; `begin` and `end` are offsets into the escaped text.
 struct BadEscape {
   size_t begin = 0, end = 0;
   std::string message;
 };
 
-// The string that `written` stands for. A bad escape is reported and left out.
+// The string that `written` denotes. Reports a bad escape and omits it.
 std::string unescape(std::string_view written, const std::function<void(const BadEscape&)>& report);
 
 // The escapes of the language, for messages.
 std::string known_escapes();
 
-// `text` between quotes, so that it reads back; control characters become escapes.
+// `text` in quotes, in readable syntax; control characters become escapes.
 std::string quoted_text(std::string_view text);
 
 }  // namespace sheaf::syntax

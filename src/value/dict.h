@@ -1,6 +1,6 @@
 // Dicts map names to values and iterate in byte order of the key. Small ones are a sorted array; large ones add a hash
-// index and are sorted when someone iterates, so building 200,000 entries is not quadratic. Once
-// there are threads, a dict that is shared is never sorted in place: others may be reading it.
+// index and are sorted on iteration, so building 200,000 entries is not quadratic. Once several threads exist, a shared
+// dict is never sorted in place: others may be reading it.
 #pragma once
 #include <atomic>
 #include <span>
@@ -25,14 +25,14 @@ struct DictObj final : Object {
   void erase(Name key);
   // In key order.
   std::span<const DictEntry> entries() const;
-  // For moving values out of, or replacing them in, a dict that nobody else holds.
+  // For a dict with a single owner: to move values out or replace them.
   std::span<DictEntry> mutable_entries();
 
  private:
   static constexpr size_t kSmall = 24;
   using Entries = std::vector<DictEntry>;
   void sort_in_place() const;
-  Entries& unshared();  // the entries, about to be changed by the only holder
+  Entries& unshared();  // the entries, for modification by the single owner
   size_t lower_bound(Name key) const;
   mutable Entries entries_;
   mutable std::unordered_map<const Name::Entry*, uint32_t> index_;  // used above kSmall entries
@@ -41,7 +41,7 @@ struct DictObj final : Object {
 };
 
 inline const DictObj& Value::as_dict() const { return *static_cast<DictObj*>(u_.o); }
-Value make_dict(std::vector<DictEntry> entries);  // later duplicates win
+Value make_dict(std::vector<DictEntry> entries);  // the last of duplicate keys wins
 Value empty_dict();
 
 }  // namespace sheaf

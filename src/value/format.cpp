@@ -42,7 +42,7 @@ bool take(std::string_view& s, std::string_view any_of, char& into) {
   return true;
 }
 
-// Nothing when the text is not of the mini-language.
+// Returns nothing if the text is not in the mini-language.
 std::optional<Spec> parse_spec(std::string_view s) {
   Spec spec;
   size_t first = s.empty() ? 0 : utf8_length(s[0]);
@@ -78,7 +78,7 @@ std::string to_text(double v, std::chars_format how, int precision) {
   return out;
 }
 
-// 'g' with '#': the point and the trailing zeros stay.
+// 'g' with '#': keeps the point and the trailing zeros.
 std::string with_trailing_zeros(std::string text, int precision) {
   size_t e = text.find('e');
   std::string exponent = e == std::string::npos ? "" : text.substr(e);
@@ -96,7 +96,7 @@ std::string with_trailing_zeros(std::string text, int precision) {
   return mantissa + exponent;
 }
 
-// The magnitude of a number as its type letter asks.
+// The magnitude of a number in the format of its type letter.
 std::string float_magnitude(double v, const Spec& spec) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return "inf";
@@ -112,7 +112,7 @@ std::string float_magnitude(double v, const Spec& spec) {
       precision = std::max(precision, 1);
       out = to_text(v, std::chars_format::general, precision);
       if (spec.alternate) return with_trailing_zeros(std::move(out), precision);
-      // Python's type-less precision is 'g' that still shows a float to be one.
+      // Python's precision without a type is 'g', but a float still looks like one.
       if (!spec.type && out.find_first_of(".e") == std::string::npos) out += ".0";
       return out;
   }
@@ -138,7 +138,7 @@ bool is_other_base(const Spec& spec) {
   return spec.type && std::string_view("xXob").find(spec.type) != std::string_view::npos;
 }
 
-// Digits before the point in groups of three, in other bases of four, led by zeros until the whole reaches `width`.
+// Groups the digits before the point by three, in other bases by four, with leading zeros up to `width`.
 std::string grouped(const std::string& magnitude, const Spec& spec, int64_t width) {
   char separator = spec.grouping;
   int64_t size = is_other_base(spec) ? 4 : 3;
@@ -162,7 +162,7 @@ std::string grouped(const std::string& magnitude, const Spec& spec, int64_t widt
 
 std::string padded(std::string text, const Spec& spec, char align) {
   if (text.find('\n') != std::string::npos) return text;
-  // As in Python a width counts code points, not the columns of a terminal.
+  // As in Python, a width counts code points, not terminal columns.
   int64_t missing = spec.width - std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
   if (missing <= 0) return text;
   int64_t left = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
@@ -199,7 +199,7 @@ std::string float_format(double v, const Spec& spec) {
   return number_text(std::signbit(v) && !std::isnan(v), "", std::move(magnitude), spec);
 }
 
-// The rendering as it is: numbers to the right and with their sign rule, anything else to the left.
+// The default rendering: numbers right-aligned and with their sign rule, all else left-aligned.
 std::string plain(const Value& v, const Spec& spec) {
   std::string text = render(v);
   bool scalar_tensor = v.is_tensor() && v.as_tensor().rank() == 0 && v.as_tensor().dtype != DType::Bool;
@@ -238,7 +238,7 @@ std::string format_value(const Value& v, const Spec& spec) {
   return plain(v, spec);
 }
 
-// `{body}`: the specification follows the first colon; ".2f" may stand without one, and any other text means nothing.
+// `{body}`: the specification follows the first colon; ".2f" is also accepted without one, and other text is ignored.
 std::string format_field(std::string_view body, const Value& v) {
   size_t colon = body.find(':');
   if (colon != std::string_view::npos)
@@ -257,7 +257,7 @@ bool looks_like_format(std::string_view text) {
 
 namespace {
 
-// Calls text(c) for each character outside of fields and field(body) for each field, in order.
+// Calls text(c) for each character outside fields and field(body) for each field, in order.
 template <class Text, class Field>
 void walk_format(std::string_view format, const Text& text, const Field& field) {
   for (size_t i = 0; i < format.size(); ++i) {

@@ -34,7 +34,7 @@ std::string function_text(const Value& v) {
   return (v.tag() == Tag::Builtin ? "<builtin:" : "<fn:") + name + ">";
 }
 
-// A list, tuple, dict or atom some of whose parts are rendered.
+// A list, tuple, dict or atom that is partly rendered.
 struct Open {
   Value value;
   int64_t width;                   // columns left, 0 for no limit
@@ -49,7 +49,7 @@ struct Open {
     if (value.tag() == Tag::Atom) return static_cast<const AtomObj*>(value.object())->value;
     return value.is_dict() ? value.as_dict().entries()[i].value : value.items()[i];
   }
-  // Room for part `i`: what surrounds it and one column for what follows are taken off.
+  // The width available to part `i`: without what precedes it, and one column for what follows.
   int64_t width_of_child(size_t i) const {
     if (width == 0) return 0;
     int64_t around = value.is_dict() ? 1 + display_width(heads[i]) : value.tag() == Tag::Atom ? 6 : 1;
@@ -77,7 +77,7 @@ std::string sequence_text(const Open& o, char open, char close) {
     int64_t w = fill ? display_width(o.parts[i]) : 0;
     bool newline = multiline || (fill && i > 0 && column + w + 2 > o.width);
     if (i > 0) out += newline ? ",\n " : ", ";
-    column = newline || i == 0 ? w + 2 : column + w + 2;  // up to and with the comma
+    column = newline || i == 0 ? w + 2 : column + w + 2;  // including the comma
     append_indented(out, o.parts[i], 1);
   }
   return out += close;
@@ -105,7 +105,7 @@ std::string closed_text(const Open& o) {
   }
 }
 
-// Keeps its own stack: a program deep in recursion may print, and data nest without limit.
+// Uses an explicit stack: a program deep in recursion may print, and data nest without limit.
 class Printer {
  public:
   explicit Printer(const Style& style) : style_(style) {}
@@ -141,7 +141,7 @@ class Printer {
 
   void open(Value v, int64_t width) { open_.push_back({std::move(v), width, {}, {}}); }
 
-  // An atom can hold itself; the second time round it is not opened.
+  // An atom can contain itself; it is not opened a second time.
   bool is_open_atom(const Value& v) const {
     auto same = [&](const Open& o) { return o.value.object() == v.object(); };
     return v.tag() == Tag::Atom && std::any_of(open_.begin(), open_.end(), same);

@@ -6,7 +6,7 @@
 namespace sheaf::printing {
 namespace {
 
-// The decimal points (below) of the least and the greatest number that an f32 holds.
+// The decimal points (below) of the smallest and the largest number of f32.
 constexpr int kLeastPoint = -44, kMostPoint = 39;
 
 // A finite non-zero number as 0.DIGITS * 10^point; no trailing zeros.
@@ -16,7 +16,7 @@ struct Decimal {
   int point = 0;
 };
 
-// Takes apart "-d.ddde+XX" as std::to_chars writes it.
+// Parses "-d.ddde+XX", the output of std::to_chars.
 Decimal parse_scientific(const char* begin, const char* end) {
   Decimal out;
   const char* p = begin;
@@ -70,7 +70,7 @@ float read_back(const Decimal& d) {
   return std::strtof(text.c_str(), nullptr);
 }
 
-// The same sign and one more in the last place.
+// The neighbor away from zero in the last decimal place.
 Decimal away_from_zero(Decimal d) {
   size_t i = d.digits.size();
   while (i > 0 && d.digits[i - 1] == '9')
@@ -85,7 +85,7 @@ Decimal away_from_zero(Decimal d) {
 }
 
 // The 16-bit formats have no library routine. Below a power of two the spacing halves, so there the nearest decimal may
-// fail to read back while its neighbour away from zero does.
+// not read back while its neighbor away from zero does.
 Decimal shortest_half(double v, DType d) {
   uint16_t want = to_half(d, static_cast<float>(v));
   for (int digits = 1;; ++digits) {
@@ -113,10 +113,10 @@ std::string decimal_text(double v, DType d, std::string_view integral_suffix, in
   bool small = d == DType::F64 ? std::fabs(v) < 1e15 : std::fabs(static_cast<float>(v)) < 1e15f;
   if (v == std::trunc(v) && small) return std::to_string(static_cast<int64_t>(v)).append(integral_suffix);
   Decimal dec = shortest(v, d);
-  // Only digits after the point are given up: 12345.678 at 4 digits is 12346, not 12350.
+  // Rounds only digits after the point: 12345.678 at 4 digits is 12346, not 12350.
   int keep = std::max(precision, dec.point);
   if (precision > 0 && static_cast<int>(dec.digits.size()) > keep) dec = rounded(v, keep);
-  // Numbers that no f32 holds would be rows of hundreds of zeros.
+  // Numbers beyond the range of f32 would print hundreds of zeros.
   if (d == DType::F64 && (dec.point < kLeastPoint || dec.point > kMostPoint)) return scientific(dec);
   std::string text = positional(dec);
   bool lost_fraction = precision > 0 && small && text.find('.') == std::string::npos;

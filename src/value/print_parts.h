@@ -1,4 +1,4 @@
-// The pieces of printing shared by print.cpp, print_tensor.cpp and format.cpp; private to this folder.
+// Printing helpers shared by print.cpp, print_tensor.cpp and format.cpp; private to this folder.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace sheaf::printing {
 
-// What `pp` may change. The language's own rendering is the default.
+// The options of `pp`. The defaults give the language's own rendering.
 struct Style {
   int precision = 0;  // significant digits of non-integral floats; 0: the shortest that reads back
-  int width = 0;      // columns to fit containers into; 0: no limit
+  int width = 0;      // columns available for containers; 0: no limit
 };
 
-// A float of dtype `d`, positional. `integral_suffix` (".0" or ".") follows integral values below 1e15.
+// A float of dtype `d` without exponent. `integral_suffix` (".0" or ".") follows integral values below 1e15.
 std::string decimal_text(double v, DType d, std::string_view integral_suffix, int precision = 0);
-// The element at an address as shown inside a tensor.
+// The element at `p` as shown inside a tensor.
 std::string element_text_at(DType d, const std::byte* p, int precision = 0);
 std::string tensor_text(const Tensor& t, const Style& style);
 

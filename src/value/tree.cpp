@@ -57,8 +57,8 @@ const Value* LeafCursor::next() {
 
 namespace {
 
-// Puts the last `size` values of `made` into a container in their place. key(i) is a key of a dict, closure() the
-// function whose captured values they are.
+// Replaces the last `size` values of `made` by a container of them. key(i) is a key of a dict, closure() the function
+// whose captured values they are.
 template <class Key, class Closure>
 void close_container(std::vector<Value>& made, Tag tag, size_t size, Key key, Closure closure) {
   auto first = made.end() - static_cast<ptrdiff_t>(size);

@@ -1,6 +1,6 @@
-// Trees of values: containers (lists, tuples, dicts, and where asked what functions closed over) with leaves in them.
-// The one place where trees are taken apart and put together; leaves come depth first, dicts in key order. Data nest
-// without limit, so nothing here recurses. Pure functions; any thread.
+// Trees of values: containers (lists, tuples, dicts, optionally functions with captured values) and leaves. All code
+// that flattens and rebuilds trees is here; leaves come depth first, dicts in key order. Data nest without limit, so
+// nothing here recurses. Pure functions; any thread.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,17 +13,17 @@
 
 namespace sheaf {
 
-// What is a container; everything else is a leaf.
+// Which values are containers; all others are leaves.
 enum class Nodes : uint8_t {
   Lists,      // lists and dicts; a tuple is a leaf
   Sequences,  // tuples too
-  Closures,   // and functions that closed over values, which are their parts
+  Closures,   // also functions that captured values, which are their parts
 };
 
-// The containers around a place in a tree, from the root on; what a walk keeps instead of the machine's stack.
+// The containers on the way from the root to a position in a tree; the explicit stack of a walk.
 class TreePath {
  public:
-  // A container and the part of it that is next.
+  // A container and its next part.
   struct Level {
     const Value* container;
     const Value* items;        // or
@@ -31,10 +31,10 @@ class TreePath {
     size_t size, next;
     const Value& part(size_t i) const { return entries ? entries[i].value : items[i]; }
   };
-  // False: `v` is a leaf, nothing was added.
+  // Returns false if `v` is a leaf; nothing was pushed then.
   bool enter(const Value& v, Nodes nodes);
-  // The part after the one given last. Containers that have no more are left, after left(level) has seen them; nullptr
-  // when it was the last of all.
+  // The part after the one last returned. Pops finished containers after calling left(level); returns nullptr after the
+  // last part of all.
   template <class F>
   const Value* next(F&& left) {
     for (; !levels_.empty(); levels_.pop_back()) {
@@ -50,25 +50,25 @@ class TreePath {
   bool empty() const { return levels_.empty(); }
   size_t size() const { return levels_.size(); }
   const Level& last() const { return levels_.back(); }
-  // The keys and positions that lead to the part given last, with dots between them, as files name them: "layers.0.w".
+  // The path to the part last returned as keys and positions with dots between them, as in files: "layers.0.w".
   std::string text() const;
-  // The same as a list: names and positions (ints).
+  // The same as a list of names and positions (ints).
   std::vector<Value> steps() const;
 
  private:
   SmallVec<Level, 8> levels_;
 };
 
-// Goes through the leaves of a tree, which must stay as it is meanwhile.
+// Iterates over the leaves of a tree, which must not change meanwhile.
 class LeafCursor {
  public:
   explicit LeafCursor(const Value& tree, Nodes nodes = Nodes::Sequences, size_t max_depth = SIZE_MAX)
       : root_(&tree), nodes_(nodes), max_depth_(max_depth) {}
-  explicit LeafCursor(Value&&, Nodes = Nodes::Sequences, size_t = SIZE_MAX) = delete;  // the leaves would be gone
-  // nullptr after the last leaf, and where a part lies inside more than `max_depth` containers.
+  explicit LeafCursor(Value&&, Nodes = Nodes::Sequences, size_t = SIZE_MAX) = delete;  // the leaves would dangle
+  // Returns nullptr after the last leaf, and for a part inside more than `max_depth` containers.
   const Value* next();
   bool too_deep() const { return too_deep_; }
-  // Leads to the leaf given last.
+  // The path to the leaf last returned.
   const TreePath& path() const { return path_; }
 
  private:
@@ -86,7 +86,7 @@ void each_leaf(const Value& tree, F&& visit, Nodes nodes = Nodes::Sequences) {
   while (const Value* v = leaves.next())
     visit(*v);
 }
-// Whether test(leaf) holds for all; stops at the first that fails.
+// True if test(leaf) holds for all leaves; stops at the first failure.
 template <class F>
 bool all_leaves(const Value& tree, F&& test, Nodes nodes = Nodes::Sequences) {
   LeafCursor leaves(tree, nodes);
@@ -95,18 +95,18 @@ bool all_leaves(const Value& tree, F&& test, Nodes nodes = Nodes::Sequences) {
   return true;
 }
 
-// A tree without its leaves. Two are equal when the trees differ in their leaves alone.
+// A tree without its leaves. Two structures are equal if their trees differ only in leaves.
 class TreeStructure {
  public:
   size_t num_leaves() const { return num_leaves_; }
   bool is_leaf() const { return parts_.size() == 1 && num_leaves_ == 1; }
-  // The tree with these leaves, which are used up.
+  // Rebuilds the tree with these leaves; moves from them.
   Value build(std::span<Value> leaves) const;
   friend bool operator==(const TreeStructure& a, const TreeStructure& b);
 
  private:
   friend struct FlatTree flatten(const Value& tree, Nodes nodes);
-  // A container comes after its parts. Nil stands for a leaf.
+  // A container follows its parts. Nil stands for a leaf.
   struct Part {
     Tag tag;
     uint32_t size;
@@ -124,7 +124,7 @@ struct FlatTree {
 };
 FlatTree flatten(const Value& tree, Nodes nodes = Nodes::Sequences);
 
-// The same tree with leaf(v) in place of every leaf v.
+// Copies the tree with leaf(v) in place of every leaf v.
 template <class F>
 Value map_leaves(const Value& tree, F&& leaf, Nodes nodes = Nodes::Sequences) {
   FlatTree flat = flatten(tree, nodes);
@@ -133,23 +133,24 @@ Value map_leaves(const Value& tree, F&& leaf, Nodes nodes = Nodes::Sequences) {
   return flat.structure.build(flat.leaves);
 }
 
-// Whether both are containers and differ in their parts alone.
+// True if both are containers that differ only in their parts.
 bool same_container(const Value& a, const Value& b, Nodes nodes);
 
-// Goes through several trees of one structure together and makes one tree of what it is given for each place. The trees
-// must stay as they are meanwhile.
+// Walks several trees of one structure in parallel and builds a tree from the value given for each position. The trees
+// must not change meanwhile.
 class TreeZip {
  public:
   explicit TreeZip(std::span<const Value> trees);
   bool done() const { return parts_.empty(); }
-  // What the trees have at this place. Containers come before their parts.
+  // The parts of all trees at this position. Containers come before their parts.
   std::span<const Value* const> parts() const { return std::span(parts_).last(num_trees_); }
-  // How many containers it lies in, and where: known as long as the place has not been entered.
+  // The path to this position; valid until the position is entered.
   const TreePath& path() const { return path_; }
-  // The result has `v` here. On to the next place.
+  // Puts `v` into the result at this position and moves on.
   void put(Value v);
-  // The result has a container like that of the first tree here; its parts are the next places. The others must have
-  // containers of the same tag, with at least its parts. A function that closed over nothing stays as it is.
+  // Puts a container like the first tree's into the result at this position and moves on to its parts. The other trees
+  // must have containers of the same tag, with at least as many parts. A function without captured values stays
+  // unchanged.
   void enter(Nodes nodes);
   Value result() { return std::move(made_.back()); }
 
@@ -157,12 +158,12 @@ class TreeZip {
   void advance();
   size_t num_trees_;
   TreePath path_;                    // in the first tree
-  std::vector<const Value*> parts_;  // of each container around this place, and last of this place
-  std::vector<Value> made_;          // finished parts of containers that are not
+  std::vector<const Value*> parts_;  // for each open container, its position in all trees; last the current position
+  std::vector<Value> made_;          // finished parts of unfinished containers
 };
 
-// The tree that is made of several: at each place visit(parts, path) gives its value, or nothing where the containers
-// are to be entered.
+// Builds one tree from several: at each position visit(parts, path) returns the value, or nothing to enter the
+// containers.
 template <class F>
 Value zip_trees(std::span<const Value> trees, Nodes nodes, F&& visit) {
   TreeZip zip(trees);

@@ -13,7 +13,7 @@
 namespace sheaf {
 namespace {
 
-// Numbers that no f32 is near, as names are kept: there are few, 1e300 and the like.
+// Numbers without a nearby f32, interned like names: there are few, 1e300 and the like.
 class FarNumbers {
  public:
   int32_t place_of(double d) {
@@ -38,7 +38,7 @@ FarNumbers& far_numbers() {
   return *numbers;
 }
 
-// A normal f32 that a double rounds to has it within half an ulp, which is 2^28 doubles.
+// A double rounds to a normal f32 within half an ulp of it, which is 2^28 doubles.
 constexpr int32_t kFarRest = 1 << 30;
 
 }  // namespace
@@ -65,7 +65,8 @@ uint64_t new_code_number() {
 }
 
 void destroy_object(const Object* o) {
-  // A list of a million nested lists must not recurse a million destructors: past a small depth the rest is queued.
+  // A list of a million nested lists must not recurse through a million destructors: past a small depth they are
+  // queued.
   constexpr int kMaxDepth = 64;
   thread_local int depth = 0;
   thread_local std::vector<const Object*> pending;
@@ -100,7 +101,7 @@ void Items::push_front(Value v) {
 
 void Items::pop_front() {
   all_[head_++] = Value();
-  if (head_ > 16 && head_ > 2 * size()) {  // most of it is room
+  if (head_ > 16 && head_ > 2 * size()) {  // mostly free space
     all_.erase(all_.begin(), all_.begin() + head_);
     head_ = 0;
   }
@@ -127,7 +128,7 @@ const Value* DictObj::find(Name key) const {
       if (e.key == key) return &e.value;
     return nullptr;
   }
-  if (index_.empty()) {  // sorted, and not added to since
+  if (index_.empty()) {  // sorted, and unchanged since
     size_t at = lower_bound(key);
     return at < entries_.size() && entries_[at].key == key ? &entries_[at].value : nullptr;
   }
@@ -171,7 +172,7 @@ void DictObj::erase(Name key) {
 
 namespace {
 
-// The first eight bytes as a number that orders like the text: most comparisons need no more.
+// The first eight bytes as a number with the order of the text: most comparisons need no more.
 uint64_t leading_bytes(const std::string& text) {
   uint64_t p = 0;
   for (size_t i = 0; i < 8; ++i)

@@ -1,6 +1,6 @@
-// The language's values: 16 bytes, a tag and a payload. Numbers, booleans, nil and keywords are inline; everything else
-// is a counted object. Values are immutable to the language; an object may be changed in place only by the holder of
-// its only reference (`unique()`), which is how lists grow and dicts update without copying.
+// The language's values: 16 bytes, a tag and a payload. Numbers, booleans, nil and keywords are inline; all others are
+// counted objects. Values are immutable to the language; only the holder of an object's single reference (`unique()`)
+// may change it in place, so lists grow and dicts update without copying.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,7 +22,7 @@ enum class Tag : uint8_t {
   Float,
   Keyword,
   Marker,   // the `...` of get and at
-  Unbound,  // a parameter that a lenient call did not supply
+  Unbound,  // a parameter for which a lenient call passed no argument
   // From here on the payload is a counted Object.
   String,
   List,
@@ -31,7 +31,7 @@ enum class Tag : uint8_t {
   Tensor,
   Function,
   Builtin,
-  Traced,  // a scalar or tensor that stands for a graph node
+  Traced,  // a scalar or tensor that is represented by a graph node
   Atom,
   Opaque,
 };
@@ -40,7 +40,7 @@ struct Object : Counted {
   virtual ~Object() = default;
 };
 
-// Deletes an object whose last reference is gone; deep structures are taken apart iteratively.
+// Deletes an object after its last release; frees deep structures iteratively.
 void destroy_object(const Object* o);
 
 class Items;
@@ -74,7 +74,7 @@ class Value {
     v.u_.real.f = f;
     return v;
   }
-  // To programs a float is an f32. One that was written or read with more digits keeps them, for where it meets f64.
+  // To programs a float is an f32. A float written or read with more digits keeps them, for operations in f64.
   static Value floating_from(double d);
   static Value keyword(Name n) {
     Value v;
@@ -97,7 +97,7 @@ class Value {
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
   static Value tensor(Tensor t);
-  static Value object(Tag tag, const Object* o) {  // shares `o`
+  static Value object(Tag tag, const Object* o) {  // adds a reference to `o`
     Value v;
     v.tag_ = tag;
     v.u_.o = const_cast<Object*>(o);
@@ -146,13 +146,13 @@ class Value {
   bool is_traced() const { return tag_ == Tag::Traced; }
   bool is_callable() const { return tag_ == Tag::Function || tag_ == Tag::Builtin; }
 
-  // The payload; the tag must fit.
+  // Access to the payload; the caller checks the tag.
   bool as_bool() const { return u_.i != 0; }
   int64_t as_int() const { return u_.i; }
   float as_float() const { return u_.real.f; }
   double as_double() const { return u_.real.rest == 0 ? u_.real.f : double_with_rest(); }  // Float, with all its digits
   bool has_more_digits() const { return u_.real.rest != 0; }                               // Float, than an f32 holds
-  float number() const { return tag_ == Tag::Int ? static_cast<float>(u_.i) : u_.real.f; }  // Int or Float
+  float number() const { return tag_ == Tag::Int ? static_cast<float>(u_.i) : u_.real.f; }  // of an Int or Float
   Name as_keyword() const { return Name::from_entry(u_.name); }
   Object* object() const { return u_.o; }
   const std::string& as_string() const;
@@ -163,9 +163,9 @@ class Value {
   FunctionObj* as_function() const { return reinterpret_cast<FunctionObj*>(u_.o); }
   TracedObj* as_traced() const { return reinterpret_cast<TracedObj*>(u_.o); }
 
-  // True when this Value holds the only reference to its object.
+  // True if this Value holds the only reference to its object.
   bool unique() const { return is_object() && u_.o->unique(); }
-  // For in-place updates: the items of an unshared list (copying it first if it is shared).
+  // The items for an in-place update; copies a shared list first.
   Items& mutable_items();
   DictObj& mutable_dict();
 
@@ -178,8 +178,8 @@ class Value {
   Tag tag_;
   union {
     int64_t i;
-    // `rest`: how many doubles the number is from f, or, when f is not near it (beyond the range of f32), where it is
-    // kept.
+    // `rest`: the distance from f to the number, in units of double; or, if no f32 is near (beyond its range), the
+    // index under which the number is stored.
     struct {
       float f;
       int32_t rest;
@@ -195,8 +195,8 @@ struct StringObj final : Object {
   explicit StringObj(std::string t) : text(std::move(t)) {}
 };
 
-// The elements of a list: a vector with room in front as well, so that cons and rest of a list that nobody else holds
-// cost no more than append.
+// The elements of a list: a vector with free space at both ends, so that cons and rest of an unshared list cost no more
+// than append.
 class Items {
  public:
   Items(std::vector<Value> v) : all_(std::move(v)) {}
@@ -208,11 +208,11 @@ class Items {
   void push_back(Value v) { all_.push_back(std::move(v)); }
   void append(std::span<const Value> more) { all_.insert(all_.end(), more.begin(), more.end()); }
   void push_front(Value v);
-  void pop_front();  // of at least one
+  void pop_front();  // must not be empty
 
  private:
   std::vector<Value> all_;
-  size_t head_ = 0;  // the first `head_` are free, and nil
+  size_t head_ = 0;  // the first `head_` slots are free, and nil
 };
 
 struct ListObj final : Object {  // also tuples
@@ -225,19 +225,19 @@ struct TensorObj final : Object {
   explicit TensorObj(Tensor t) : tensor(std::move(t)) {}
 };
 
-// A number that no other code has or will have: an address could be that of other code one day.
+// Returns a number that no other code ever has. An address could be reused by later code.
 uint64_t new_code_number();
 
 // Anything callable. Closures live in eval, built-ins in builtins; both derive from this.
 struct FunctionObj : Object {
   virtual const std::string& name() const = 0;  // "" for an anonymous function
-  // For tracing: the number of the code (new_code_number), and the values it closed over (which may be replaced).
+  // For tracing: the number of the code (new_code_number), and the captured values (which may be replaced).
   virtual uint64_t code_number() const { return 0; }
   virtual const std::vector<Value>* captured() const { return nullptr; }
   virtual Value with_captured(std::vector<Value> values) const;
 };
 
-// A scalar or tensor whose value is a graph node (trace layer). `concrete` is what it stands for right now when that is
+// A scalar or tensor that is represented by a graph node (trace layer). `concrete` is its current value if that is
 // known (tape mode), else nil.
 struct TracedObj : Object {
   virtual Value concrete() const = 0;
@@ -253,7 +253,7 @@ inline const std::string& Value::as_string() const { return static_cast<StringOb
 inline std::span<const Value> Value::items() const { return static_cast<ListObj*>(u_.o)->items; }
 inline const Tensor& Value::as_tensor() const { return static_cast<TensorObj*>(u_.o)->tensor; }
 
-// A keyword's or string's text as a dict key; only for those two tags.
+// The text of a keyword or string as a dict key; only for those two tags.
 inline Name key_name(const Value& v) { return v.is_keyword() ? v.as_keyword() : Name(v.as_string()); }
 inline bool is_key(const Value& v) { return v.is_keyword() || v.is_string(); }
 
