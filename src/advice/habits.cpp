@@ -1,4 +1,4 @@
-// What users of other languages and libraries write first, and how it is said here.
+// The first attempts of users of other languages and libraries, and their equivalents here.
 #include <algorithm>
 #include <array>
 

@@ -16,7 +16,7 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view p) { return contains(text, p); });
 }
 
-// The word after `marker`, or "" when the message does not have it.
+// The word after `marker`, or "" if the message does not contain it.
 std::string_view word_after(std::string_view message, std::string_view marker) {
   size_t at = message.find(marker);
   if (at == std::string_view::npos) return {};
@@ -30,7 +30,7 @@ std::string unknown_name_hint(std::string_view name, bool is_function) {
   return is_function ? "Check for typos. Use (use module) to import functions." : "Check for typos.";
 }
 
-// For an index out of range: the message gives the size after one of these words.
+// For an index out of range: the message states the size after one of these words.
 std::string bounds_hint(std::string_view message) {
   std::string_view size;
   for (std::string_view marker : {" with size ", " has size ", " for length ", " tensor with ", " out of bounds for "})
@@ -43,7 +43,7 @@ std::string bounds_hint(std::string_view message) {
   return range + (contains_any(message, {"axis", " classes"}) ? "." : "; check with (len x).");
 }
 
-// How many characters must be inserted, dropped, replaced or swapped with their neighbour to turn a into b.
+// The number of characters to insert, delete, replace or swap with their neighbor to turn a into b.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)
@@ -59,14 +59,14 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
-// zeros_like for np.zeros_like, with our way to join words.
+// zeros_like for np.zeros_like, with dashes between words as here.
 std::string own_spelling(std::string_view qualified) {
   std::string name(unqualified(qualified));
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
 }
 
-// How many characters of a name may be wrong. A short name is close to many others.
+// The number of characters of a name that may be wrong. A short name resembles many others.
 size_t slips_of(std::string_view name) { return name.size() < 3 ? 0 : name.size() < 6 ? 1 : 2; }
 
 }  // namespace
@@ -74,7 +74,7 @@ size_t slips_of(std::string_view name) { return name.size() < 3 ? 0 : name.size(
 std::vector<std::string_view> near_names(std::string_view qualified, std::span<const std::string_view> names) {
   constexpr size_t kMost = 5, kLeastPart = 3;
   std::string name = own_spelling(qualified);
-  std::vector<std::pair<size_t, std::string_view>> found;  // the less, the nearer
+  std::vector<std::pair<size_t, std::string_view>> found;  // with its distance
   size_t limit = slips_of(name);
   for (std::string_view n : names) {
     size_t d = edit_distance(name, n);
@@ -94,7 +94,7 @@ std::vector<std::string_view> near_names(std::string_view qualified, std::span<c
 
 std::string_view likely_name(std::string_view qualified, std::span<const std::string_view> names) {
   std::string name = own_spelling(qualified);
-  // Only the library prefix, or how words are joined, is different.
+  // Only the library prefix, or the way words are joined, differs.
   if (name != qualified)
     if (auto same = std::find(names.begin(), names.end(), name); same != names.end()) return *same;
   size_t limit = slips_of(name);

@@ -15,12 +15,12 @@ namespace sheaf::advice {
 namespace {
 
 constexpr uint32_t kContextLines = 2;
-// A runaway recursion has thousands of entries; the ends tell where it fails and where it started.
+// A runaway recursion has thousands of entries; both ends show where it fails and where it started.
 constexpr size_t kMaxStack = 20;
 constexpr size_t kStackHead = 10;
 constexpr size_t kStackTail = 5;
 
-// The colours of the parts: magenta is what the tool says, as everywhere.
+// The colors of the parts; magenta marks the tool's own words, as everywhere.
 constexpr std::string_view kHeadline = "\033[1;35m", kLocation = "\033[36m", kCarets = "\033[1;31m", kHint = "\033[32m",
                            kDim = "\033[2m";
 
@@ -30,7 +30,7 @@ std::string painted(std::string_view colour, std::string_view text, const Look& 
 
 bool is_control(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7F; }
 
-// ESC as "␛" and so on: strings and files of other kinds may hold what a terminal would obey.
+// Replaces ESC by "␛" and so on: strings and binary files may contain terminal control sequences.
 std::string harmless(std::string_view text) {
   std::string out;
   for (char c : text)
@@ -41,7 +41,7 @@ std::string harmless(std::string_view text) {
   return out;
 }
 
-// Prose that ends in a newline: as it is, or broken between words.
+// Prose that ends in a newline: unchanged, or word-wrapped.
 std::string fitted(const std::string& text, const Look& look) {
   constexpr int64_t kHanging = 2;
   return look.terminal ? wrapped(harmless(text), look.width, kHanging) : text;
@@ -52,11 +52,11 @@ std::string_view printable_line(uint32_t source, uint32_t line) {
   return text.ends_with('\r') ? text.substr(0, text.size() - 1) : text;
 }
 
-// A character as it is shown; what is none as a terminal would show it.
+// A character as shown; an invalid one as a terminal would show it.
 std::string shown(std::string_view character) { return is_utf8(character) ? harmless(character) : "�"; }
 
-// A code point where a terminal shows it. A byte that starts none counts for itself, so that columns here agree with
-// start_of: continuation bytes belong to what precedes them.
+// A code point at its position on a terminal. A stray byte counts as one, so that columns agree with start_of:
+// continuation bytes belong to the preceding byte.
 struct Cell {
   std::string_view text;
   int64_t column, width;  // on the screen
@@ -81,7 +81,7 @@ std::vector<Cell> cells_of(std::string_view line) {
 
 int64_t end_of(const std::vector<Cell>& cells) { return cells.empty() ? 0 : cells.back().column + cells.back().width; }
 
-// The columns [from, from + width) of a line, with "…" in place of the first or last where more is there.
+// The columns [from, from + width) of a line, with "…" in place of the first or last if the line continues there.
 std::string window(const std::vector<Cell>& cells, int64_t from, int64_t width) {
   bool more = end_of(cells) > from + width;
   int64_t first = from > 0 ? from + 1 : 0, last = from + width - (more ? 1 : 0), at = first;
@@ -89,7 +89,7 @@ std::string window(const std::vector<Cell>& cells, int64_t from, int64_t width) 
   for (const Cell& c : cells) {
     if (c.column < first || c.column + c.width > last) continue;
     if (c.column > at) out.append(static_cast<size_t>(c.column - at), ' ');  // half of a wide character
-    // How wide a tab is where the line does not begin at its margin is not up to the terminal.
+    // The width of a tab must not depend on the terminal if the line does not start at its margin.
     if (c.text == "\t")
       out.append(static_cast<size_t>(c.width), ' ');
     else
@@ -99,7 +99,7 @@ std::string window(const std::vector<Cell>& cells, int64_t from, int64_t width) 
   return more ? out + "…" : out;
 }
 
-// The line of the error and the line of carets below it: blanks up to the form and carets under all of it that stands
+// The line of the error, and the line of carets below it: blanks up to the form, and carets under the part of the form
 // on its first line.
 struct Marked {
   std::string text, blanks, carets;
@@ -124,12 +124,12 @@ Marked marked_line(std::string_view line, const Span& span, uint32_t column, int
     return {std::string(line), blanks, carets(until - at)};
   }
   if (end_of(cells) <= width) return {window(cells, 0, width), blank(at), carets(until - at)};
-  // The form is shown with what stands before it where both fit, else with a quarter of the width before it.
+  // Shows the form with all that precedes it if both fit, else with a quarter of the width before it.
   int64_t from = std::min(until, at + width * 2 / 3) < width ? 0 : std::max<int64_t>(0, at - width / 4);
   return {window(cells, from, width), blank(at - from), carets(std::min(until, from + width) - at)};
 }
 
-// What does not fit after the carets goes below them, as far to the right as there is room.
+// A label that does not fit after the carets goes below them, as far right as it fits.
 std::string label_text(const Marked& m, const std::string& label, const std::string& gutter, int64_t room,
                        const Look& look) {
   auto used = static_cast<int64_t>(m.blanks.size() + m.carets.size());
@@ -148,12 +148,12 @@ std::string context(const Span& span, const std::string& label, const Look& look
   LineCol at = start_of(span);
   uint32_t first = at.line > kContextLines ? at.line - kContextLines : 1;
   uint32_t last = std::min(source_line_count(span.source), at.line + kContextLines);
-  // The newline that ends the text starts no line worth showing.
+  // The newline at the end of the text starts no line worth showing.
   if (last > at.line && printable_line(span.source, last).empty() && last == source_line_count(span.source)) --last;
   size_t digits = std::to_string(last).size();
   int64_t room = std::max<int64_t>(look.width - static_cast<int64_t>(digits) - 3, 20);
-  // Past the gutter a terminal's own tabs would be of other widths than counted here. Elsewhere they stay tabs: how
-  // wide they are is up to whoever shows the text.
+  // After the gutter, a terminal's tab stops would differ from those counted here. Elsewhere tabs stay tabs: their
+  // width is up to the program that shows the text.
   const bool keep_tabs = !look.terminal;
   auto dim = [&](std::string_view text) { return painted(kDim, text, look); };
   std::string gutter = dim(std::string(digits + 1, ' ') + "|");

@@ -1,4 +1,4 @@
-// Exceptions to errors, and what errors tell.
+// Converts exceptions to errors, and reads errors.
 #include <fmt/format.h>
 
 #include "advice/report.h"
@@ -10,7 +10,7 @@
 namespace sheaf::embed {
 namespace {
 
-// What is left when there is no memory for an error; never freed.
+// The error for exhausted memory; never freed.
 sheaf_error& no_memory() {
   static sheaf_error e{"memory", "out of memory", "", "error: out of memory\n\n"};
   return e;
@@ -61,7 +61,7 @@ sheaf_error* caught(const std::function<void()>& f) noexcept {
   } catch (...) {
     try {
       return error_in_flight();
-    } catch (...) {  // telling what happened failed too
+    } catch (...) {  // describing the error failed too
       return &no_memory();
     }
   }

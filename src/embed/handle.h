@@ -1,4 +1,4 @@
-// What the opaque types of sheaf.h are, and the edge at which exceptions become errors.
+// The definitions of sheaf.h's opaque types, and the boundary at which exceptions become errors.
 #pragma once
 #include <sheaf/sheaf.h>
 
@@ -9,22 +9,22 @@
 
 namespace sheaf::embed {
 
-// Which session's cells a value refers to: 0 for plain data, kMixed for functions of several.
+// The session whose cells a value refers to: 0 for plain data, kMixed for functions of several sessions.
 using Owner = uint64_t;
 inline constexpr Owner kMixed = ~Owner{0};
 inline Owner joined(Owner a, Owner b) { return a == 0 || a == b ? b : b == 0 ? a : kMixed; }
-// `maker` if the value holds functions or other things that live in a session, else 0.
+// Returns `maker` if the value contains functions or other objects of a session, else 0.
 Owner owner_of(const Value& v, Owner maker);
 
-// A mistake of the host, not of the program.
+// An error of the host, not of the program.
 struct HostError {
   std::string message;
 };
 
-// nullptr when there is no memory.
+// Returns nullptr if memory is exhausted.
 sheaf_value* new_handle(Value v, Owner owner) noexcept;
 
-// Runs `f` and gives what it threw as an error, or nullptr.
+// Runs `f`. Returns its exception as an error, or nullptr.
 sheaf_error* caught(const std::function<void()>& f) noexcept;
 
 }  // namespace sheaf::embed

@@ -1,4 +1,4 @@
-// Values behind handles: making them and looking into them.
+// Values behind handles: construction and access.
 #include <new>
 
 #include "embed/handle.h"
@@ -24,7 +24,7 @@ Owner owner_of(const Value& v, Owner maker) {
 
 namespace {
 
-// No exception leaves the library: without memory there is no value.
+// No exception leaves the library: without memory the result is null.
 template <class F>
 sheaf_value* made(F&& f, Owner owner = 0) noexcept {
   try {
