@@ -34,7 +34,7 @@ AddedTokens::AddedTokens(const Json& document, const Normalizer& normalizer) {
     if (!fresh && tokens_[same->second].text != t.text)
       throw runtime_error(
           fmt::format("the added tokens '{}' and '{}' have the same id, {}", tokens_[same->second].text, t.text, t.id));
-    same->second = tokens_.size();  // the last one counts
+    same->second = tokens_.size();  // the last one wins
     tokens_.push_back(std::move(t));
   }
 }

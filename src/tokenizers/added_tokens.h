@@ -1,4 +1,4 @@
-// Tokens that are looked for in the text itself before anything else ("added_tokens": end of text, masks, chat marks).
+// Tokens that are matched in the raw text before all other stages ("added_tokens": end of text, masks, chat marks).
 // Immutable.
 #pragma once
 #include <functional>
@@ -14,13 +14,13 @@
 namespace sheaf::tokenizers {
 
 struct AddedToken {
-  std::string text;   // as it is written in the file
-  std::string shown;  // as it is decoded: the form it is looked for in
+  std::string text;   // as written in the file
+  std::string shown;  // as decoded: the form that is matched
   int32_t id;
-  bool is_special;                 // left out by decoding
-  bool single_word;                // only between characters that are not part of words
-  bool strips_left, strips_right;  // takes the adjacent white space
-  bool is_normalized;              // looked for in the normalised text, as its own normal form
+  bool is_special;                 // omitted when decoding
+  bool single_word;                // only between characters that are not part of a word
+  bool strips_left, strips_right;  // also consumes the adjacent white space
+  bool is_normalized;              // matched in the normalized text, in its own normal form
 };
 
 class AddedTokens {
@@ -29,7 +29,8 @@ class AddedTokens {
   // The "added_tokens" of a tokenizer.
   AddedTokens(const Json& document, const Normalizer& normalizer);
 
-  // Cuts `text` at the tokens of one kind: f(part, nullptr) for what is between them, f(part, token) for them.
+  // Splits `text` at the tokens of one kind: calls f(part, nullptr) for the text between them, f(part, token) for
+  // tokens.
   template <class F>
   void cut(std::string_view text, bool normalized, F&& f) const;
 
@@ -40,13 +41,13 @@ class AddedTokens {
   const std::vector<AddedToken>& all() const { return tokens_; }
 
  private:
-  // The first match at or after `from`; of those that start there, the longest. nullptr: none.
+  // The first match at or after `from`, the longest of those that start there. Returns nullptr if there is none.
   const AddedToken* search(const ByteTrie& trie, std::string_view text, size_t from, size_t& start, size_t& end) const;
-  // The span a match takes with its white space; false when it stands inside a word and may not.
+  // The span of a match with its white space; returns false if it is inside a word and may not be.
   static bool adjust(const AddedToken& t, std::string_view text, size_t done, size_t& start, size_t& end);
   std::vector<AddedToken> tokens_;
   std::unordered_map<int32_t, size_t> by_id_;
-  ByteTrie plain_, normalized_;  // text to place in tokens_
+  ByteTrie plain_, normalized_;  // text to index into tokens_
 };
 
 template <class F>

@@ -6,7 +6,7 @@
 namespace sheaf::tokenizers {
 namespace {
 
-// f(start, number of bytes, is it a whole character) for what is read as one character each.
+// Calls f(start, number of bytes, whether it is a valid character) for each unit that is read as one character.
 template <class F>
 void for_each_read_char(std::string_view bytes, F&& f) {
   for (size_t at = 0; at < bytes.size();) {

@@ -1,5 +1,5 @@
-// Text that is rewritten step by step and may know, byte for byte, which part of the text at the start each byte stands
-// for. Tokens get their offsets from that; who wants ids only does not pay for it.
+// Text that is rewritten step by step and optionally tracks, for each byte, the span of the original text that it
+// stands for. Token offsets come from these spans; encoding to ids only does not pay for them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ inline Span span_of(size_t start, size_t end) { return {static_cast<uint32_t>(st
 // A part of an aligned text. Valid while that is.
 struct AlignedView {
   std::string_view text;
-  const Span* origins = nullptr;  // of each byte; nullptr: not followed
+  const Span* origins = nullptr;  // of each byte; nullptr: not tracked
 
   AlignedView part(size_t start, size_t count) const {
     return {text.substr(start, count), origins ? origins + start : nullptr};
@@ -28,7 +28,7 @@ struct AlignedView {
 
 struct AlignedText {
   std::string text;
-  std::vector<Span> origins;  // one of each byte if `is_followed`, else none
+  std::vector<Span> origins;  // one per byte if `is_followed`, else none
   bool is_followed = false;
 
   AlignedText() = default;
@@ -39,7 +39,7 @@ struct AlignedText {
   AlignedView view() const { return {text, is_followed ? origins.data() : nullptr}; }
 };
 
-// A new text made from an old one, left to right.
+// Builds a new text from an old one, left to right.
 class Rewriting {
  public:
   explicit Rewriting(AlignedView old) : old_(old) {
@@ -47,12 +47,12 @@ class Rewriting {
     out_.text.reserve(old.text.size());
     if (out_.is_followed) out_.origins.reserve(old.text.size());
   }
-  // Bytes [start, end) of the old text as they are.
+  // Copies bytes [start, end) of the old text.
   void keep(size_t start, size_t end) {
     out_.text += old_.text.substr(start, end - start);
     if (out_.is_followed) out_.origins.insert(out_.origins.end(), old_.origins + start, old_.origins + end);
   }
-  // New bytes that stand for what byte `at` of the old text stands for.
+  // Adds new bytes with the origin of byte `at` of the old text.
   void put(std::string_view bytes, size_t at) {
     out_.text += bytes;
     if (out_.is_followed) out_.origins.resize(out_.text.size(), old_.origins[at]);
@@ -65,20 +65,20 @@ class Rewriting {
   AlignedText out_;
 };
 
-// A text that is not empty with a prefix that stands for what its first character stands for.
+// A non-empty text with a prefix, which gets the origin of its first character.
 AlignedText prepended(std::string_view prefix, AlignedView text);
 
-// Each byte as a character of the byte alphabet.
+// Maps each byte to a character of the byte alphabet.
 AlignedText bytes_as_chars(AlignedView text);
 
-// A text as it comes, as valid UTF-8 (see to_valid_utf8); each character stands for its bytes.
+// The raw text as valid UTF-8 (see to_valid_utf8); the origin of each character is its bytes.
 AlignedText follow(std::string_view bytes);
 
-// Offsets in bytes and in characters of the same text.
+// Converts between byte offsets and character offsets of one text.
 class CharOffsets {
  public:
   explicit CharOffsets(std::string_view bytes);
-  uint32_t char_at(uint32_t byte) const { return chars_[byte]; }  // of a byte within a character: that character
+  uint32_t char_at(uint32_t byte) const { return chars_[byte]; }  // for a byte within a character: that character
   uint32_t byte_at(uint32_t character) const { return bytes_[character]; }
 
  private:

@@ -1,5 +1,5 @@
-// Byte-pair encoding: a piece starts as its characters; the pair of neighbours that was merged earliest in training is
-// merged first, the leftmost of equals, until no neighbours are a known pair.
+// Byte-pair encoding: a piece starts as its characters; then the adjacent pair with the lowest merge rank is merged,
+// the leftmost on ties, until no adjacent pair has a merge.
 #include <algorithm>
 
 #include "tokenizers/characters.h"
@@ -20,7 +20,7 @@ class Bpe final : public Model {
   void merge(Ids& symbols, Spans* spans, size_t first) const;
 
   PairTable merges_;             // (left, right) to the merged token and its rank
-  std::string prefix_, suffix_;  // of every character but the first, of the last one
+  std::string prefix_, suffix_;  // before every character but the first; after the last one
   int32_t unknown_ = Vocabulary::kNone;
   bool fuses_unknown_, falls_back_to_bytes_, whole_pieces_first_;
 };
@@ -73,7 +73,7 @@ void Bpe::read_merges(const Json& merges) {
 }
 
 void Bpe::split_chars(std::string_view piece, Ids& out, Spans* spans) const {
-  int unknown_run = 0;  // characters since the last known one
+  int unknown_run = 0;  // consecutive unknown characters
   std::string token;
   for (size_t at = 0; at < piece.size();) {
     std::string_view one = piece.substr(at, char_bytes(piece[at]));
@@ -120,7 +120,7 @@ void Bpe::merge(Ids& symbols, Spans* spans, size_t first) const {
     int32_t merged;
     bool operator<(const Candidate& o) const {
       return rank != o.rank ? rank > o.rank : at > o.at;
-    }  // a heap gives the largest
+    }  // a heap pops the largest
   };
   thread_local std::vector<Link> links;
   thread_local std::vector<Candidate> heap;
@@ -148,7 +148,7 @@ void Bpe::merge(Ids& symbols, Spans* spans, size_t first) const {
     heap.pop_back();
     if (ids[c.at] == kGone) continue;
     auto* m = find(c.at);
-    if (!m || m->id != c.merged) continue;  // one of the two has been merged since
+    if (!m || m->id != c.merged) continue;  // one of the two has been merged meanwhile
     uint32_t gone = links[c.at].next;
     ids[c.at] = c.merged;
     ids[gone] = kGone;

@@ -1,4 +1,4 @@
-// A set of byte strings with a number each, walked one byte at a time from the start of a text.
+// A map from byte strings to numbers, walked one byte at a time from the start of a text.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ class ByteTrie {
   static constexpr int32_t kNone = -1;
   ByteTrie() { first_.fill(kNone); }
 
-  // A string that is there already gets the new number. Empty ones are left out.
+  // A string that already exists gets the new number. Ignores empty strings.
   void insert(std::string_view key, int32_t number) {
     if (key.empty()) return;
     int32_t& start = first_[static_cast<unsigned char>(key[0])];
@@ -31,7 +31,7 @@ class ByteTrie {
     numbers_[static_cast<size_t>(node)] = number;
   }
 
-  // Calls f(length, number) for each string that `text` starts with, shortest first.
+  // Calls f(length, number) for each string that is a prefix of `text`, shortest first.
   template <class F>
   void for_each_prefix(std::string_view text, F&& f) const {
     if (text.empty()) return;

@@ -12,7 +12,7 @@ struct ByteAlphabet {
   std::array<int16_t, 512> bytes{};
   ByteAlphabet() {
     bytes.fill(-1);
-    int32_t spare = 256;  // bytes without a printable Latin-1 character take the ones after it
+    int32_t spare = 256;  // bytes without a printable Latin-1 character use the code points from here
     for (int b = 0; b < 256; ++b) {
       bool printable = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
       chars[b] = printable ? b : spare++;

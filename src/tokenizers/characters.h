@@ -1,5 +1,5 @@
-// Code points of UTF-8 text and the character classes that tokenizers speak of. Functions that take text expect it to
-// be valid unless they say otherwise.
+// Code points of UTF-8 text and the character classes that tokenizers use. Functions that take text expect valid UTF-8
+// unless they say otherwise.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ struct Char {
   uint32_t num_bytes;
 };
 
-// How many bytes a character takes, from its first one.
+// The number of bytes of a character, from its first byte.
 inline uint32_t char_bytes(char first) {
   auto b = static_cast<unsigned char>(first);
   return b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
@@ -44,7 +44,7 @@ inline constexpr std::string_view kReplacementChar = "\xEF\xBF\xBD";  // U+FFFD
 void append_char(std::string& out, int32_t code);
 size_t count_chars(std::string_view s);
 
-// Bytes of any kind as valid UTF-8: each longest start of a character that is then broken off becomes one U+FFFD.
+// Converts arbitrary bytes to valid UTF-8: each maximal truncated sequence becomes one U+FFFD.
 std::string to_valid_utf8(std::string_view bytes);
 
 bool is_white_space(int32_t c);  // Unicode's White_Space
@@ -55,7 +55,7 @@ bool is_mark(int32_t c);         // M*
 bool is_nonspacing_mark(int32_t c);
 bool is_control(int32_t c);  // Cc, Cf, Co
 
-// The byte alphabet of GPT-2: each byte as a printable character, and back (-1: none of them).
+// The byte alphabet of GPT-2: each byte as a printable character, and back (-1: not in the alphabet).
 int32_t char_of_byte(uint8_t byte);
 int byte_of_char(int32_t c);
 

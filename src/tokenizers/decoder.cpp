@@ -34,7 +34,7 @@ std::string joined(const Texts& tokens, std::string_view separator) {
   return out;
 }
 
-// Each token by itself; `f` knows whether it is the first.
+// Rewrites each token separately; `f` knows whether it is the first.
 template <class F>
 Step by_token(F f) {
   return [f](Texts tokens) {
@@ -59,7 +59,7 @@ Texts bytes_from_chars(Texts tokens) {
   return {to_valid_utf8(bytes)};
 }
 
-// <0xE2> <0x82> <0xAC> is one character; bytes that make none are one U+FFFD each.
+// <0xE2> <0x82> <0xAC> is one character; bytes that form none become one U+FFFD each.
 Texts join_byte_tokens(Texts tokens) {
   Texts out;
   std::string bytes;

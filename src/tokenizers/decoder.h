@@ -1,4 +1,4 @@
-// Tokens back to text ("decoder"): a chain of rewritings of the list of token texts, which are joined at the end.
+// Token ids back to text ("decoder"): a chain of rewrites of the list of token texts, which are then concatenated.
 // Immutable.
 #pragma once
 #include <functional>

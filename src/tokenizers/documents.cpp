@@ -15,7 +15,7 @@
 namespace sheaf::tokenizers {
 namespace {
 
-// JSON text, a part on each line, members in the order of the calls: files keep the order that other programs write.
+// JSON text, one part per line, members in the order of the calls: keeps the order that other programs write.
 class JsonText {
  public:
   template <class F>
@@ -26,7 +26,7 @@ class JsonText {
   void array(F&& items) {
     nest('[', ']', items);
   }
-  // The member whose value comes next.
+  // Starts a member; its value follows.
   JsonText& key(std::string_view name) {
     begin();
     quote(name);
@@ -41,7 +41,7 @@ class JsonText {
   void number(int64_t n) { plain(std::to_string(n)); }
   void flag(bool b) { plain(b ? "true" : "false"); }
   void null() { plain("null"); }
-  // JSON of its own.
+  // Appends raw JSON.
   void plain(std::string_view json) {
     begin();
     out_ += json;
@@ -175,7 +175,7 @@ Part word_piece_model(std::string_view unknown, std::string_view prefix, int64_t
   };
 }
 
-// Writes texts with the longest token that fits, from the left; `bytes`: tokens are in the byte alphabet.
+// Encodes with the longest matching token, from the left; `bytes`: tokens are in the byte alphabet.
 std::string longest_match(const Part& vocab, bool bytes) {
   auto fuse = [](JsonText& j) { j.object([&] { j.key("type").text("Fuse"); }); };
   Part decoder = bytes ? byte_level(false) : Part(fuse);
@@ -198,7 +198,7 @@ void for_each_line(std::string_view text, F&& f) {
 
 std::string document_of_merges(std::string_view vocab_json, std::string_view merges, std::string_view merges_name) {
   Json vocab;
-  std::vector<std::string> order;  // of the tokens in the file
+  std::vector<std::string> order;  // the tokens in file order
   try {
     vocab = Json::parse(vocab_json, [&](int depth, Json::parse_event_t event, Json& parsed) {
       if (event == Json::parse_event_t::key && depth == 1) order.push_back(parsed.get<std::string>());
@@ -213,7 +213,7 @@ std::string document_of_merges(std::string_view vocab_json, std::string_view mer
     if (it == vocab.end() || !it->is_number_unsigned()) return {};
     return it->get<int64_t>();
   };
-  // Nothing in the files says which tokens are special: GPT-2 has one, RoBERTa five.
+  // The files do not tell which tokens are special: GPT-2 has one, RoBERTa five.
   std::optional<int64_t> start = id_of("<s>"), end = id_of("</s>");
   std::vector<const char*> special = {"<|endoftext|>"};
   if (start && end) special.insert(special.end(), {"<s>", "<pad>", "</s>", "<unk>", "<mask>"});
@@ -228,7 +228,7 @@ std::string document_of_merges(std::string_view vocab_json, std::string_view mer
   auto ids = [&](JsonText& j) {
     for (const std::string& token : order) {
       auto it = vocab.find(token);
-      if (it == vocab.end()) continue;  // written already: a token may come twice
+      if (it == vocab.end()) continue;  // already written: a token may occur twice
       j.key(token).plain(it->dump());
       vocab.erase(it);
     }
@@ -272,7 +272,7 @@ std::string document_of_word_pieces(std::string_view lines, std::string_view con
     throw runtime_error(fmt::format("{} is not a JSON object", where));
   std::string text = to_valid_utf8(lines);
   std::vector<std::string_view> tokens;
-  std::unordered_map<std::string_view, int64_t> ids;  // the last line of a token counts
+  std::unordered_map<std::string_view, int64_t> ids;  // the last line of a token wins
   bool has_upper = false;
   for_each_line(text, [&](std::string_view line, size_t number) {
     while (!line.empty() && is_white_space(static_cast<unsigned char>(line.back())) && line.back() > 0)
@@ -287,7 +287,7 @@ std::string document_of_word_pieces(std::string_view lines, std::string_view con
   if (tokens.empty()) throw runtime_error("the vocabulary is empty");
   auto token_of = [&](const char* key, const char* usual) {
     const Json* found = find_member(settings, key);
-    if (found && found->is_object()) found = find_member(*found, "content");  // a token with its options
+    if (found && found->is_object()) found = find_member(*found, "content");  // a token with options
     return found && found->is_string() ? found->get<std::string>() : usual;
   };
   std::string unknown = token_of("unk_token", "[UNK]"), start = token_of("cls_token", "[CLS]"),
@@ -364,7 +364,7 @@ std::string document_of_list(std::string_view lines) {
     tokens.emplace_back(std::move(token), id);
   });
   if (tokens.empty()) throw runtime_error("the list of tokens is empty");
-  std::unordered_map<std::string, int32_t> ids;  // the first line of a token counts
+  std::unordered_map<std::string, int32_t> ids;  // the first line of a token wins
   for (auto& [token, id] : tokens)
     ids.emplace(token, id);
   auto vocab = [&](JsonText& j) {

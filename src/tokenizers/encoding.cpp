@@ -10,7 +10,7 @@ void append_all(std::vector<T>& out, const std::vector<T>& more) {
   out.insert(out.end(), more.begin(), more.end());
 }
 
-// A column may be there or not.
+// A column that may be empty.
 template <class T>
 std::vector<T> rows_of(const std::vector<T>& column, size_t start, size_t end) {
   if (column.empty()) return {};
@@ -29,8 +29,8 @@ void check_stride(size_t stride, size_t length) {
         .hint("the stride must be less than the length without special tokens");
 }
 
-// Cuts a row into parts of `length`; those after the first begin with the last `stride` tokens of the one before (ends
-// with its first ones, when cut off at the left).
+// Cuts a row into parts of `length`; each later part starts with the last `stride` tokens of the one before (ends with
+// its first ones, if cut off at the left).
 void cut(std::vector<Encoding>& rows, size_t length, const Truncation& t) {
   Encoding whole = std::move(rows[0]);
   size_t size = whole.size();
@@ -103,7 +103,7 @@ Padding read_padding(const Json& document) {
 }
 
 void truncate(std::vector<Encoding>& first, std::vector<Encoding>* second, const Truncation& t) {
-  check_stride(t.stride, t.max_length);  // also where nothing is cut: it should not depend on the texts
+  check_stride(t.stride, t.max_length);  // even if nothing is cut: the error should not depend on the texts
   size_t n1 = first[0].size(), n2 = second ? (*second)[0].size() : 0, most = t.max_length;
   if (n1 + n2 <= most) return;
   size_t extra = n1 + n2 - most;
@@ -122,7 +122,7 @@ void truncate(std::vector<Encoding>& first, std::vector<Encoding>* second, const
   } else if (!second) {
     n1 = most;
   } else {
-    // The longer one is cut to what the shorter leaves; both to one half where that is not enough.
+    // Cuts the longer row to what the shorter one leaves; both to half if that is not enough.
     size_t& shorter = n1 <= n2 ? n1 : n2;
     size_t& longer = n1 <= n2 ? n2 : n1;
     longer = shorter > most ? shorter : std::max(shorter, most - shorter);

@@ -1,5 +1,5 @@
-// What a text became: a row of token ids and what is known about each token. Rows are cut to a length, joined with
-// others and with special tokens, and padded.
+// The encoding of a text: a row of token ids with facts about each token. Rows are truncated, joined with others and
+// with special tokens, and padded.
 #pragma once
 #include <optional>
 #include <span>
@@ -13,12 +13,12 @@ namespace sheaf::tokenizers {
 struct Encoding {
   static constexpr int32_t kNone = -1;
   Ids ids;
-  Ids types;                 // segment of a pair, as the post-processor numbers them
-  Ids sequences;             // which text a token comes from: 0, 1; kNone: none, it was put there
-  bool is_followed = false;  // has the two columns below; empty otherwise
-  Spans offsets;             // in the text; nothing for special tokens
-  Ids words;                 // number of the piece of the text; kNone for special tokens
-  // Padding is at one end.
+  Ids types;                 // segment of a pair, numbered by the post-processor
+  Ids sequences;             // the text a token comes from: 0, 1; kNone: a special token
+  bool is_followed = false;  // has the two columns below; else they are empty
+  Spans offsets;             // in the text; empty for special tokens
+  Ids words;                 // index of the piece within the text; kNone for special tokens
+  // Padding is at one end only.
   size_t pad_left = 0, pad_right = 0;
 
   size_t size() const { return ids.size(); }
@@ -32,13 +32,13 @@ enum class Side : uint8_t { Right, Left };
 struct Truncation {
   enum class Strategy : uint8_t { LongestFirst, OnlyFirst, OnlySecond };
   size_t max_length = 0;  // with special tokens
-  size_t stride = 0;      // tokens that a part has in common with the one before it
+  size_t stride = 0;      // tokens by which consecutive parts overlap
   Strategy strategy = Strategy::LongestFirst;
-  Side side = Side::Right;  // where tokens are cut off
+  Side side = Side::Right;  // the end at which tokens are cut off
 };
 
 struct Padding {
-  std::optional<size_t> length;  // nullopt: of the longest row
+  std::optional<size_t> length;  // nullopt: that of the longest row
   size_t multiple = 1;           // lengths are rounded up to multiples
   Side side = Side::Right;
   int32_t id = 0, type = 0;
@@ -49,11 +49,11 @@ struct Padding {
 Truncation read_truncation(const Json& document);
 Padding read_padding(const Json& document);
 
-// The first of the results is the row itself, the others are what was cut off it, in order. `first` and `second` are
-// such rows after the call.
+// Each list starts with one row. Truncates it; the parts that were cut off follow it, in order, in `first` and
+// `second`.
 void truncate(std::vector<Encoding>& first, std::vector<Encoding>* second, const Truncation& t);
 
-// Rows as long as `p` says, or as they are where they are longer.
+// Pads rows to the length that `p` requests; longer rows stay unchanged.
 void pad(std::span<Encoding> rows, const Padding& p);
 
 }  // namespace sheaf::tokenizers

@@ -1,5 +1,5 @@
-// Members of a tokenizer document: read with their kind checked, so that a damaged file ends in a message that says
-// where.
+// Reads members of a tokenizer document and checks their types, so that a damaged file gives a message with the
+// location.
 #pragma once
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace sheaf::tokenizers {
 
 using Json = nlohmann::json;
 
-// The member, or nullptr when it is missing or null.
+// The member, or nullptr if it is missing or null.
 inline const Json* find_member(const Json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   auto it = object.find(key);
@@ -46,7 +46,7 @@ inline bool bool_member(const Json& object, const char* key, std::string_view wh
   return found->get<bool>();
 }
 
-// A whole number of 0 … 2^31 - 2: a token id, a count.
+// An integer in 0 … 2^31 - 2: a token id, a count.
 inline int32_t count_of(const Json& v, std::string_view what) {
   if (!v.is_number_integer()) throw runtime_error(fmt::format("{} is not a whole number", what));
   bool fits =
@@ -66,7 +66,7 @@ inline const Json& list_member(const Json& object, const char* key, std::string_
   return v;
 }
 
-// Calls f for each part of `json` that is not a "Sequence" (whose parts are listed under `list_key`), in order.
+// Calls f for each part of `json` in order; a "Sequence" (with its parts under `list_key`) is flattened.
 template <class F>
 void for_each_part(const Json& json, const char* list_key, std::string_view where, F&& f, int depth = 0) {
   if (depth > 32) throw runtime_error(fmt::format("{}: sequences within sequences, more than 32 deep", where));

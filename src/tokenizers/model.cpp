@@ -29,7 +29,7 @@ Vocabulary read_vocabulary(const Json& document) {
 }
 
 std::unique_ptr<const Model> make_model(const Json& document) {
-  // Old files do not name their model.
+  // Old files lack the type of their model.
   const char* guess = find_member(document, "merges")   ? "BPE"
                       : find_member(document, "unk_id") ? "Unigram"
                                                         : "WordPiece";

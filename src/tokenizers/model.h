@@ -1,4 +1,4 @@
-// A model turns one piece of text into ids. Immutable; any thread may call it.
+// A model encodes one piece of text to ids. Immutable; any thread may call it.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -16,13 +16,13 @@ using Spans = std::vector<Span>;
 class Model {
  public:
   virtual ~Model() = default;
-  // Appends the ids of a piece that is not empty and, unless `spans` is nullptr, which part of it each stands for; both
-  // are then of the same length.
+  // Appends the ids of a non-empty piece and, unless `spans` is nullptr, the span of the piece that each stands for;
+  // both then have the same length.
   virtual void encode(std::string_view piece, Ids& out, Spans* spans) const = 0;
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  protected:
-  // The ids of "<0x41>" … for each byte; false, with nothing appended, when one is missing.
+  // Appends the ids of "<0x41>" … for each byte; if one is missing, appends nothing and returns false.
   bool append_byte_tokens(std::string_view bytes, Ids& out) const;
   Vocabulary vocabulary_;
 };
@@ -30,12 +30,12 @@ class Model {
 // The "model" of a tokenizer.
 std::unique_ptr<const Model> make_model(const Json& document);
 
-// One for each type.
+// One factory per type.
 std::unique_ptr<const Model> make_bpe(const Json& document);
 std::unique_ptr<const Model> make_word_piece(const Json& document);
 std::unique_ptr<const Model> make_word_level(const Json& document);
 std::unique_ptr<const Model> make_unigram(const Json& document);
-// {"token": id, …}, the "vocab" of all but Unigram.
+// {"token": id, …}, the "vocab" of all models but Unigram.
 Vocabulary read_vocabulary(const Json& document);
 
 }  // namespace sheaf::tokenizers

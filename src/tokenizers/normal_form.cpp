@@ -1,8 +1,8 @@
-// 1. Every character is replaced by its decomposition.
-// 2. Marks after a base are sorted by their class; equal ones keep their order.
-// 3. Composing forms: base and mark become one character where there is one and nothing between them blocks it.
-// What stands for what is counted as the tokenizers library does: each new character either takes the place of one old
-// character, with or without some that follow, or is added after the last one.
+// 1. Replace every character by its decomposition.
+// 2. Sort the marks after a base by class; equal classes keep their order.
+// 3. Composing forms: merge base and mark if the pair has a composition and nothing between them blocks it.
+// Origins follow the tokenizers library: each new character either replaces one old character, with or without some
+// that follow it, or is an addition after the last one.
 #include "tokenizers/normal_form.h"
 
 #include <utf8proc.h>
@@ -17,7 +17,7 @@ namespace {
 
 struct NewChar {
   int32_t code;
-  int32_t added;  // 1: added; 0: takes the place of a character; -n: of 1 + n characters
+  int32_t added;  // 1: added; 0: replaces one character; -n: replaces 1 + n characters
 };
 
 bool is_ascii(std::string_view s) {
@@ -34,7 +34,7 @@ std::vector<NewChar> decomposed(std::string_view text, bool is_compatible) {
   auto sort_marks = [](NewChar* first, NewChar* last) {
     std::stable_sort(first, last, [](NewChar a, NewChar b) { return class_of(a.code) < class_of(b.code); });
   };
-  size_t marks = 0;  // where the run of marks at the end starts
+  size_t marks = 0;  // start of the run of marks at the end
   for_each_char(text, [&](int32_t code) {
     utf8proc_int32_t parts[32];
     utf8proc_ssize_t count = 1;
@@ -55,7 +55,7 @@ std::vector<NewChar> decomposed(std::string_view text, bool is_compatible) {
   return out;
 }
 
-// The character that two others make; -1: none.
+// The composition of two characters; -1: none.
 int32_t composed(int32_t base, int32_t next) {
   utf8proc_int32_t pair[2] = {base, next};
   auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -65,7 +65,7 @@ int32_t composed(int32_t base, int32_t next) {
 void compose(std::vector<NewChar>& chars) {
   size_t kept = 0;
   NewChar* base = nullptr;
-  int last_class = -1;  // of the marks kept after the base; -1: none
+  int last_class = -1;  // of the last mark kept after the base; -1: none
   for (NewChar c : chars) {
     int mark_class = class_of(c.code);
     bool is_blocked = last_class >= 0 && last_class >= mark_class;

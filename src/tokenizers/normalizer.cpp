@@ -12,7 +12,7 @@ namespace {
 
 using Step = std::function<AlignedText(AlignedText)>;
 
-// `f(out, code)` appends what becomes of each character.
+// `f(out, code)` appends the replacement of each character.
 template <class F>
 Step by_char(F f) {
   return [f](AlignedText old) {
@@ -35,7 +35,7 @@ Step to_form(NormalForm form) {
 
 void append_lower(std::string& out, int32_t c) {
   append_char(out, c == 0x130 ? 'i' : utf8proc_tolower(c));
-  if (c == 0x130) append_char(out, 0x307);  // the only character whose lower case is two
+  if (c == 0x130) append_char(out, 0x307);  // the only character whose lower case is two characters
 }
 
 bool is_chinese(int32_t c) {
@@ -70,7 +70,7 @@ void add_bert(std::vector<Step>& steps, const Json& j, std::string_view where) {
 Step strip(bool left, bool right) {
   return [left, right](AlignedText s) {
     size_t start = 0, end = s.text.size(), at = 0;
-    bool inside = false;  // past the first character that is no space
+    bool inside = false;  // past the first non-space character
     for_each_char(s.text, [&](int32_t c) {
       size_t n = char_bytes(s.text[at]);
       if (!is_white_space(c)) {
@@ -149,8 +149,8 @@ Normalizer::Normalizer(const Json& document) {
 }
 
 AlignedText Normalizer::apply(AlignedText text) const {
-  // The most that Unicode's own tables make of a character is eleven times its bytes; a chain of replacements in a
-  // damaged file could double the text at each step.
+  // Unicode's own tables expand a character to at most eleven times its bytes; a chain of replacements in a damaged
+  // file could double the text at each step.
   size_t most = 64 * text.text.size() + 4096;
   for (const auto& step : steps_) {
     text = step(std::move(text));

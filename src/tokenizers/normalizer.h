@@ -1,4 +1,4 @@
-// The first stage after added tokens are cut out: a text is rewritten before it is split. Immutable.
+// The first stage after the added tokens: rewrites a text before it is split. Immutable.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-// A hash table from pairs of numbers, made for the innermost lookups: open addressing, keys and entries adjacent.
+// A hash table keyed by pairs of numbers, for the innermost lookups: open addressing, keys and entries adjacent.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@ class PairTable {
     uint32_t rank;
   };
 
-  // Replaces an entry that is there. Numbers are below 2^32 - 1.
+  // Replaces an existing entry. Numbers are below 2^32 - 1.
   void insert(uint32_t left, uint32_t right, Entry e) {
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& s = slots_[place(key_of(left, right))];
@@ -32,7 +32,7 @@ class PairTable {
     Entry entry{};
   };
   static uint64_t key_of(uint32_t left, uint32_t right) { return uint64_t{left} << 32 | right; }
-  // Where the key is, or the free slot where it would be.
+  // The slot of the key, or the free slot for it.
   size_t place(uint64_t key) const {
     uint64_t h = key * 0x9E3779B97F4A7C15;
     size_t at = (h ^ h >> 32) & (slots_.size() - 1);

@@ -15,15 +15,15 @@ const char* const kLlama3Pattern =
 
 namespace {
 
-// Sets as Unicode defines them; PCRE2's own \s has U+180E besides, its \w lacks marks. Oniguruma
-// counts ² ³ ¹ ¼ ½ ¾ as word characters too.
+// Sets as Unicode defines them. PCRE2's own \s also contains U+180E, and its \w lacks marks. Oniguruma also counts ² ³
+// ¹ ¼ ½ ¾ as word characters.
 constexpr std::string_view kSpaceSet =
     R"(\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kWordSet = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
 
 std::string rewrite(std::string_view regex) {
   std::string out;
-  int depth = 0;  // of brackets: a set within a positive set is a union, which is written flat
+  int depth = 0;  // of brackets: a set within a positive set is a union, which is flattened
   for (size_t i = 0; i < regex.size(); ++i) {
     char c = regex[i];
     if (c == '\\' && i + 1 < regex.size()) {
@@ -64,7 +64,7 @@ std::string rewrite(std::string_view regex) {
   return out;
 }
 
-// Working memory of a match, one for each thread.
+// Working memory of a match, one per thread.
 pcre2_match_data* match_data() {
   struct Free {
     void operator()(pcre2_match_data* d) const { pcre2_match_data_free(d); }

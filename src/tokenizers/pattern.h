@@ -1,6 +1,5 @@
-// Regular expressions of tokenizer files, run by PCRE2. They are written for Oniguruma; where the two differ (what \s
-// and
-// \w mean, sets within sets, ^ and $ at every line) the pattern is rewritten. Immutable; any thread may match.
+// Regular expressions of tokenizer files, run by PCRE2. They are written for Oniguruma; where the two differ (the
+// meaning of \s and \w, nested sets, ^ and $ at every line) the pattern is rewritten. Immutable; any thread may match.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,7 +11,7 @@
 
 namespace sheaf::tokenizers {
 
-// What GPT-2 splits text with, and what Llama 3 and OLMo 2 do.
+// The patterns with which GPT-2, and Llama 3 and OLMo 2, split text.
 extern const char* const kGpt2Pattern;
 extern const char* const kLlama3Pattern;
 
@@ -33,10 +32,10 @@ class Pattern {
   bool compiled_ = false;  // to machine code
 };
 
-// The "pattern" of a part of a document: {"Regex": …}, {"String": …}.
+// The "pattern" member of a part of a document: {"Regex": …}, {"String": …}.
 Pattern pattern_member(const Json& part, std::string_view where);
 
-// Calls f(start, end, is_match) for the matches and what lies between them, in order, nothing empty.
+// Calls f(start, end, is_match) for the matches and the text between them, in order; nothing empty.
 template <class F>
 void for_each_segment(const Pattern& pattern, std::string_view text, F&& f) {
   size_t done = 0, from = 0;
@@ -46,7 +45,7 @@ void for_each_segment(const Pattern& pattern, std::string_view text, F&& f) {
     if (m->start > done) f(done, m->start, false);
     if (m->end > m->start) f(m->start, m->end, true);
     done = m->end;
-    // An empty match still separates what is before and after it.
+    // An empty match still separates the text before and after it.
     from = m->end > m->start ? m->end : m->end + (m->end < text.size() ? char_bytes(text[m->end]) : 1);
   }
   if (done < text.size()) f(done, text.size(), false);

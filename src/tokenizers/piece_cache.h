@@ -1,6 +1,5 @@
-// The ids of pieces seen before, and which part of the piece each stands for, if that is wanted: text repeats itself,
-// and looking a word up is far cheaper than merging it again. One thread at a time; a cache is used with spans always
-// or never.
+// Caches the ids of pieces, and optionally the span of the piece that each stands for: text repeats itself, and a
+// lookup is far cheaper than merging again. One thread at a time; a cache is used either always or never with spans.
 #pragma once
 #include <cstring>
 #include <span>
@@ -13,10 +12,10 @@ namespace sheaf::tokenizers {
 
 class PieceCache {
  public:
-  static constexpr size_t kMaxPieceBytes = 64;  // longer ones hardly come twice
+  static constexpr size_t kMaxPieceBytes = 64;  // longer ones rarely repeat
 
-  // The ids of the piece and, unless `spans` is nullptr, as many spans; or what `make(out, spans)` appends, which is
-  // kept.
+  // The ids of the piece and, unless `spans` is nullptr, their spans. On a miss, calls make(out, spans), which appends
+  // them, and stores the result.
   template <class Make>
   void append(std::string_view piece, std::vector<int32_t>& out, std::vector<Span>* spans, Make&& make) {
     if (piece.size() > kMaxPieceBytes) return make(out, spans);
@@ -67,7 +66,7 @@ class PieceCache {
     mix(word);
     return static_cast<uint32_t>(h ^ h >> 29);
   }
-  // Grows, and starts anew once it is as large as it may be: what is common comes back soon.
+  // Grows; once at the maximal size it is cleared instead, and frequent pieces soon return.
   void make_room() {
     bool full = slots_.size() >= kMaxSlots || texts_.size() > kMaxTextBytes || ids_.size() > kMaxIds;
     std::vector<Slot> old(full ? slots_.size() : slots_.empty() ? 1 << 10 : 2 * slots_.size());
@@ -90,7 +89,7 @@ class PieceCache {
   std::vector<Slot> slots_;  // a power of two
   std::vector<char> texts_;
   std::vector<int32_t> ids_;
-  std::vector<Span> spans_;  // of each id, or none
+  std::vector<Span> spans_;  // one per id, or none
   size_t count_ = 0;
 };
 

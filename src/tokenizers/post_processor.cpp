@@ -20,8 +20,7 @@ Encoding special_tokens(const Ids& ids, int32_t type, bool is_followed) {
   return e;
 }
 
-// Rows that begin with `more`'s after those that begin with `rows`': the first with the first, then every other
-// combination in the order of the library.
+// Appends each row of `more` to each row: the first to the first, then every other combination in the library's order.
 void append_each(std::vector<Encoding>& rows, const std::vector<Encoding>& more) {
   std::vector<Encoding> out(1);
   auto both = [&](const Encoding& a, const Encoding& b) {
@@ -39,7 +38,7 @@ void append_each(std::vector<Encoding>& rows, const std::vector<Encoding>& more)
   rows = std::move(out);
 }
 
-// Characters at the start of `text`, or at its end, that are white space, also as the byte alphabet writes it.
+// The number of white-space characters at the start or end of `text`, also in the byte alphabet.
 size_t count_spaces(std::string_view text, bool at_end) {
   size_t run = 0, leading = 0, count = 0;
   for_each_char(text, [&](int32_t c) {
@@ -90,7 +89,7 @@ void PostProcessor::add(const Json& j) {
   }
   if (type == "TemplateProcessing") {
     Template t{read_template(j, "single"), {}};
-    // A tokenizer for single texts may say nothing about pairs: then they follow one another.
+    // The template for single texts may lack one for pairs: then the two texts are concatenated.
     if (find_member(j, "pair"))
       t.pair = read_template(j, "pair");
     else
@@ -142,7 +141,7 @@ void PostProcessor::trim_offsets(Encoding& e, const std::function<std::string_vi
       Span& s = e.offsets[i];
       auto at_start = static_cast<uint32_t>(count_spaces(text_of_id(e.ids[i]), false)),
            at_end = static_cast<uint32_t>(count_spaces(text_of_id(e.ids[i]), true));
-      // A single space may have been put before the text: then it is not part of it.
+      // A single space may be an added prefix: then it is not part of the text.
       if (at_start == 1 && t.adds_prefix_space && (i == 0 || s.start == 0)) at_start = 0;
       s.start = std::min(s.start + at_start, s.end);
       if (s.end >= at_end) s.end = std::max(s.end - at_end, s.start);

@@ -1,4 +1,4 @@
-// What is put around the ids of a text or of a pair of texts ("post_processor"). Immutable.
+// Adds special tokens around the ids of a text or of a pair of texts ("post_processor"). Immutable.
 #pragma once
 #include <functional>
 
@@ -9,23 +9,23 @@ namespace sheaf::tokenizers {
 
 class PostProcessor {
  public:
-  PostProcessor() = default;                     // puts one text after the other
+  PostProcessor() = default;                     // concatenates the texts
   explicit PostProcessor(const Json& document);  // the "post_processor" of a tokenizer
 
-  // How many special tokens it puts around a text, or a pair.
+  // The number of special tokens added to a text, or to a pair.
   size_t num_special(bool is_pair) const;
-  int32_t largest_id() const;  // of its special tokens; Vocabulary::kNone: there are none
+  int32_t largest_id() const;  // of its special tokens; Vocabulary::kNone if there are none
 
-  // White space at the ends of tokens is left out of their offsets where the document says so. `text_of_id` gives the
-  // token as the vocabulary writes it.
+  // Excludes white space at the ends of tokens from their offsets, if the document requests that. `text_of_id` returns
+  // the token's text in the vocabulary.
   void trim_offsets(Encoding& e, const std::function<std::string_view(int32_t id)>& text_of_id) const;
 
-  // Rows of whole inputs from the rows of the texts: of each the text as it was cut, then what was cut off it. The
-  // result begins with both texts; each other combination follows. `special`: with special tokens.
+  // Joins the rows of the texts to complete inputs. Each list starts with the truncated text, followed by its cut-off
+  // parts. The first result combines both texts; every other combination follows. `special`: with special tokens.
   std::vector<Encoding> join(std::vector<Encoding> first, std::vector<Encoding>* second, bool special) const;
 
  private:
-  // A special token (its ids), or the place of a text.
+  // A special token (its ids), or the position of a text.
   struct Part {
     int32_t sequence;  // Encoding::kNone: a special token
     int32_t type;
@@ -35,14 +35,14 @@ class PostProcessor {
   struct Template {
     Parts single, pair;
   };
-  // Of the white space that belongs to a token.
+  // Handling of the white space that belongs to a token.
   struct Trimming {
     bool adds_prefix_space;
   };
   void add(const Json& document);
   Parts read_template(const Json& document, const char* key) const;
 
-  std::vector<Template> templates_;  // a later one goes around what the ones before made
+  std::vector<Template> templates_;  // each is applied to the result of those before it
   std::vector<Trimming> trimmings_;
   bool types_are_zero_ = false;  // RoBERTa has no segments
 };

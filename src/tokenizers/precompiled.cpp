@@ -32,7 +32,7 @@ std::string decode_base64(std::string_view text) {
   return out;
 }
 
-// The end of the grapheme cluster that starts at `text`: what a reader sees as one character.
+// The end of the grapheme cluster that starts at `text`: one user-perceived character.
 size_t grapheme_bytes(std::string_view text) {
   Char c = next_char(text);
   size_t n = c.num_bytes;
@@ -60,7 +60,7 @@ Precompiled::Precompiled(std::string_view base64) {
 }
 
 std::optional<std::string_view> Precompiled::find(std::string_view chars) const {
-  // Darts-clone's units: an offset to the children, the label that led here, and whether one of the children is a leaf.
+  // Darts-clone's units: an offset to the children, the incoming label, and whether a child is a leaf.
   auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); };
   size_t at = offset(trie_[0]);
   for (char c : chars) {
@@ -81,7 +81,7 @@ std::optional<std::string_view> Precompiled::find(std::string_view chars) const 
 
 AlignedText Precompiled::apply(AlignedView text) const {
   Rewriting out(text);
-  // Character by character; what there is more of stands for the last one that was replaced.
+  // Assigns origins character by character; surplus new characters get the origin of the last replaced one.
   auto put = [&](std::string_view made, size_t at, size_t end) {
     for (; !made.empty(); made.remove_prefix(char_bytes(made[0]))) {
       out.put(made.substr(0, char_bytes(made[0])), at);
@@ -91,7 +91,7 @@ AlignedText Precompiled::apply(AlignedView text) const {
   for (size_t at = 0; at < text.text.size();) {
     std::string_view grapheme = text.text.substr(at, grapheme_bytes(text.text.substr(at)));
     size_t end = at + grapheme.size();
-    // The library looks up whole clusters only when they are short.
+    // The library looks up whole clusters only if they are short.
     if (auto whole = grapheme.size() < 6 ? find(grapheme) : std::nullopt) {
       put(*whole, at, end);
       at = end;

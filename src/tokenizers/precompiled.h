@@ -1,5 +1,5 @@
-// SentencePiece's table of replacements ("Precompiled" normalizers): a double-array trie over bytes and the texts its
-// leaves name. The table comes from a file; every step through it is checked.
+// SentencePiece's replacement table ("Precompiled" normalizers): a double-array trie over bytes, whose leaves refer to
+// replacement texts. The table comes from a file, so every step through it is checked.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@ class Precompiled {
   AlignedText apply(AlignedView text) const;
 
  private:
-  // The replacement of the shortest entry that `chars` starts with.
+  // The replacement of the shortest entry that is a prefix of `chars`.
   std::optional<std::string_view> find(std::string_view chars) const;
   std::vector<uint32_t> trie_;
   std::string texts_;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kWhere = "the pre_tokenizer";
 
-// What happens to the delimiters.
+// The treatment of delimiters.
 enum class Keep : uint8_t { Removed, Isolated, WithPrevious, WithNext, Contiguous };
 
 Keep keep_member(const Json& j, const char* fallback) {
@@ -21,7 +21,7 @@ Keep keep_member(const Json& j, const char* fallback) {
   throw runtime_error(fmt::format("a pre_tokenizer with the behavior \"{}\" is not known", name));
 }
 
-// Takes segments in order and emits pieces by the rule for delimiters.
+// Takes segments in order and emits pieces according to the rule for delimiters.
 class Joiner {
  public:
   Joiner(AlignedView text, bool is_first, Keep keep, const Emit& emit)
@@ -72,7 +72,7 @@ class SplitByPattern final : public SplitStep {
   bool invert_;
 };
 
-// Each delimiter is one character.
+// Each delimiter is a single character.
 class SplitByClass final : public SplitStep {
  public:
   SplitByClass(std::function<bool(int32_t)> is_delimiter, Keep keep)
@@ -116,7 +116,7 @@ class BytesAsChars final : public SplitStep {
   }
 };
 
-// SentencePiece's way: spaces become a visible character, which starts a piece.
+// SentencePiece's scheme: spaces become a visible character, which starts a piece.
 class Metaspace final : public SplitStep {
  public:
   explicit Metaspace(const Json& j)
@@ -173,7 +173,7 @@ Splitter::Splitter(const Json& document) {
       if (bool_member(j, "use_regex", kWhere, true)) by_pattern(Pattern(kGpt2Pattern), Keep::Isolated, false);
       steps_.push_back(std::make_shared<BytesAsChars>());
     } else if (type == "Whitespace") {
-      // \w+|[^\w\s]+ of an engine in which \w is what Unicode recommends.
+      // \w+|[^\w\s]+ for an engine whose \w is Unicode's recommended set.
       by_pattern(Pattern(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]+)"
                          R"(|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}\s]+)"),
                  Keep::Removed, true);

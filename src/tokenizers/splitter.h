@@ -1,5 +1,5 @@
-// Splits a normalised text into the pieces that the model sees one at a time ("pre_tokenizer"). Pieces are handed on as
-// they are found: nothing holds the list of them. Immutable.
+// Splits a normalized text into the pieces that the model encodes one at a time ("pre_tokenizer"). Pieces are passed on
+// as they are found; no list of them is stored. Immutable.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace sheaf::tokenizers {
 
-// `is_first`: the piece is where the whole text starts.
+// `is_first`: the piece starts at the beginning of the whole text.
 using Emit = std::function<void(AlignedView piece, bool is_first)>;
 
 class SplitStep {
  public:
   virtual ~SplitStep() = default;
-  // `text` is not empty; neither is any piece. Pieces live until `emit` returns.
+  // `text` is not empty; neither is any piece. Pieces are valid until `emit` returns.
   virtual void split(AlignedView text, bool is_first, const Emit& emit) const = 0;
 };
 
@@ -25,8 +25,8 @@ class Splitter {
   Splitter() = default;                     // the whole text is one piece
   explicit Splitter(const Json& document);  // the "pre_tokenizer" of a tokenizer
   void split(AlignedView text, bool is_first, const Emit& emit) const { run(0, text, is_first, emit); }
-  // The last step writes bytes as characters of the byte alphabet. It is left to the model, which then does it once for
-  // each different piece; the pieces are plain text.
+  // The last step maps bytes to characters of the byte alphabet. It is left to the model, which does it once for each
+  // distinct piece; the pieces are plain text.
   bool leaves_bytes() const { return leaves_bytes_; }
 
  private:

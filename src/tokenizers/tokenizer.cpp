@@ -34,7 +34,7 @@ Tokenizer::Tokenizer(std::string document) : document_(std::move(document)) {
 
 template <class F>
 void Tokenizer::for_each_part(AlignedView text, F&& f) const {
-  // 1. Tokens that stand in the text as it is.  2. The rest in its normal form, and tokens in that.
+  // 1. Tokens matched in the raw text.  2. The rest in its normal form, and tokens matched in that.
   auto part_of = [](AlignedView whole, std::string_view part) {
     return whole.part(static_cast<size_t>(part.data() - whole.text.data()), part.size());
   };
@@ -104,7 +104,7 @@ void Tokenizer::encode_piece(std::string_view piece, Ids& ids, Spans* spans) con
   size_t before = ids.size();
   model_->encode(chars, ids, spans);
   if (!spans) return;
-  // Each character was a byte: as many of those lie before a place as characters begin before it.
+  // Each character stands for one byte: the byte offset is the number of characters that start before it.
   std::vector<uint32_t> byte_at(chars.size() + 1);
   for (size_t i = 0; i < chars.size(); ++i)
     byte_at[i + 1] = byte_at[i] + ((static_cast<unsigned char>(chars[i]) & 0xC0) != 0x80);
@@ -127,7 +127,7 @@ void Tokenizer::give_back(std::unique_ptr<Caches> caches) const {
 
 std::vector<Encoding> Tokenizer::encode_rows(std::string_view text, const std::string_view* second,
                                              const Request& request) const {
-  // Offsets are counted in characters until the end: white space is left out of them by characters.
+  // Offsets count characters until the end: excluding white space works on characters.
   struct Input {
     std::string_view text;
     std::optional<CharOffsets> chars;

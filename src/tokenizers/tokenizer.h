@@ -1,5 +1,5 @@
-// Text to token ids and back. A Tokenizer is made from a document in the form of Hugging Face's tokenizer.json; other
-// sources are brought into that form first. Immutable apart from its caches; any thread may use it.
+// Text to token ids and back. A Tokenizer is built from a document in the format of Hugging Face's tokenizer.json;
+// other sources are first converted to it. Immutable except for its caches; any thread may use it.
 #pragma once
 #include <memory>
 #include <optional>
@@ -21,48 +21,49 @@ namespace sheaf::tokenizers {
 
 class Tokenizer {
  public:
-  // Throws UserError that says what is wrong with the document.
+  // Throws UserError that describes an error in the document.
   explicit Tokenizer(std::string document);
 
-  // `special`: with the tokens that the document puts around a text (start, end). Bytes that are not UTF-8 count as
+  // `special`: with the tokens that the document adds around a text (start, end). Bytes that are not UTF-8 count as
   // U+FFFD.
   Ids encode(std::string_view text, bool special) const;
-  // Rows of a text, or of a pair of texts, without padding: the first is the text as it was cut by `truncation`; the
-  // others, if `overflow`, are what was cut off.
+  // Encodes a text, or a pair of texts, to rows without padding: the first row is the text cut by `truncation`; the
+  // others, if `overflow`, are the parts that were cut off.
   struct Request {
     bool special = false;
     enum class Offsets : uint8_t { None, Bytes, Chars } offsets = Offsets::None;
-    const Truncation* truncation = nullptr;  // nullptr: texts are not cut
+    const Truncation* truncation = nullptr;  // nullptr: texts are not truncated
     bool overflow = false;
   };
   std::vector<Encoding> encode_rows(std::string_view text, const std::string_view* second,
                                     const Request& request) const;
-  // What the document says; nullopt: nothing.
+  // From the document; nullopt: it has none.
   const std::optional<Truncation>& truncation() const { return truncation_; }
   const std::optional<Padding>& padding() const { return padding_; }
 
-  // `special`: with special tokens as text. An id that is not in the vocabulary is an error. The result is valid UTF-8.
+  // `special`: includes special tokens as text. An id that is not in the vocabulary is an error. The result is valid
+  // UTF-8.
   std::string decode(std::span<const int32_t> ids, bool special) const;
 
   size_t vocabulary_size() const { return vocabulary_size_; }  // added tokens included
-  int32_t largest_id() const { return largest_id_; }           // that encode gives; kNone: there are no tokens
-  int32_t id_of(std::string_view token) const;                 // Vocabulary::kNone: there is none
-  const std::string* text_of(int32_t id) const;                // nullptr: there is none
+  int32_t largest_id() const { return largest_id_; }           // that encode returns; kNone: there are no tokens
+  int32_t id_of(std::string_view token) const;                 // Vocabulary::kNone if there is none
+  const std::string* text_of(int32_t id) const;                // nullptr if there is none
   const std::string& document() const { return document_; }
 
  private:
-  // f(part, its added token or nullptr, is it at the start) for the parts of the text between added tokens, in their
-  // normal form, and for those tokens.
+  // Calls f(part, its added token or nullptr, whether it starts the text) for the normalized parts between added
+  // tokens, and for those tokens.
   template <class F>
   void for_each_part(AlignedView text, F&& f) const;
-  // What stands in the text itself; offsets are in characters.
+  // Encodes the text itself, without special tokens; offsets count characters.
   Ids encode_ids(std::string_view text) const;
   Encoding encode_followed(std::string_view text, const CharOffsets& chars) const;
-  std::string_view written(int32_t id) const;  // as the vocabulary does
-  // The ids of a piece as the splitter leaves it, and their places in it unless `spans` is nullptr.
+  std::string_view written(int32_t id) const;  // as in the vocabulary
+  // The ids of a piece from the splitter, and their spans in it unless `spans` is nullptr.
   void encode_piece(std::string_view piece, Ids& ids, Spans* spans) const;
 
-  // Of one call at a time: of ids alone, and with the places of tokens.
+  // For one call at a time: for ids only, and with spans.
   struct Caches {
     PieceCache ids, spans;
   };

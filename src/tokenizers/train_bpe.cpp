@@ -1,9 +1,8 @@
-// 1. Split the text into words and count the different ones.
-// 2. Write each as its bytes; count every pair of neighbours, weighted by the word's count.
-// 3. Merge the most frequent pair (of equals, the one with the smallest ids) in all words that have it, update the
-// counts
-//    of the adjacent pairs, and repeat. A heap holds counts that may be out of date; they are corrected when they
-//    surface.
+// 1. Split the text into words and count the distinct ones.
+// 2. Represent each as bytes; count every adjacent pair, weighted by the word's count.
+// 3. Merge the most frequent pair (on ties, the one with the smallest ids) in all words that contain it, update the
+//    counts of the adjacent pairs, and repeat. A heap holds counts that may be stale; they are corrected when they are
+//    popped.
 #include "tokenizers/train_bpe.h"
 
 #include <algorithm>
@@ -26,7 +25,7 @@ struct Word {
   int64_t count;
 };
 
-using Pair = uint64_t;  // two ids; ordered as they are
+using Pair = uint64_t;  // two ids, compared as one number
 Pair pair_of(int32_t left, int32_t right) { return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right); }
 
 struct Candidate {
@@ -156,7 +155,7 @@ class Trainer {
   std::vector<std::pair<std::string, std::string>> merges_;
   std::vector<Word> words_;
   std::unordered_map<Pair, int64_t> counts_;
-  std::unordered_map<Pair, std::vector<uint32_t>> where_;  // words that have, or had, the pair
+  std::unordered_map<Pair, std::vector<uint32_t>> where_;  // words that contain, or contained, the pair
   std::priority_queue<Candidate> queue_;
 };
 

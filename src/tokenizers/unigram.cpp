@@ -1,5 +1,5 @@
-// Unigram: every token has a score; of all ways to write a piece, the one with the largest sum, by dynamic programming
-// over the ends of tokens. A character without a token of its own counts as unknown; neighbours of that kind are one.
+// Unigram: every token has a score. Chooses the segmentation of a piece with the largest sum, by dynamic programming
+// over token ends. A character without a token counts as unknown; adjacent unknown characters are merged.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@
 namespace sheaf::tokenizers {
 namespace {
 
-constexpr double kUnknownPenalty = 10;  // below the worst token
+constexpr double kUnknownPenalty = 10;  // below the lowest score of a token
 
 class Unigram final : public Model {
  public:
@@ -22,7 +22,7 @@ class Unigram final : public Model {
   ByteTrie trie_;
   std::vector<double> scores_;
   double unknown_score_;
-  int32_t unknown_;  // kNone: none
+  int32_t unknown_;  // kNone: it has none
   bool falls_back_to_bytes_;
 };
 
@@ -60,9 +60,9 @@ void Unigram::encode(std::string_view piece, Ids& out, Spans* spans) const {
   struct Best {
     double score = 0;
     int32_t id = 0;
-    uint32_t num_bytes = 0;  // of the last token; 0: no way here yet
+    uint32_t num_bytes = 0;  // of the last token; 0: not reachable yet
   };
-  thread_local std::vector<Best> best;  // of each end
+  thread_local std::vector<Best> best;  // for each end
   best.assign(piece.size() + 1, {});
   for (size_t start = 0; start < piece.size();) {
     double so_far = best[start].score;

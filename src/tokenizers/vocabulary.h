@@ -10,7 +10,7 @@ namespace sheaf::tokenizers {
 class Vocabulary {
  public:
   static constexpr int32_t kNone = -1;
-  // A text that is there already gets the new id; an id keeps the last text given for it.
+  // A text that already exists gets the new id; an id keeps its last text.
   void add(std::string token, int32_t id) {
     max_bytes_ = std::max(max_bytes_, token.size());
     largest_id_ = std::max(largest_id_, id);
@@ -21,13 +21,13 @@ class Vocabulary {
     auto it = ids_.find(token);
     return it == ids_.end() ? kNone : it->second;
   }
-  // nullptr: there is no such id.
+  // Returns nullptr if there is no such id.
   const std::string* text_of(int32_t id) const {
     auto it = texts_.find(id);
     return it == texts_.end() ? nullptr : &it->second;
   }
   size_t size() const { return ids_.size(); }
-  size_t max_bytes() const { return max_bytes_; }  // of a token
+  size_t max_bytes() const { return max_bytes_; }  // length of the longest token
   int32_t largest_id() const { return largest_id_; }
 
  private:

@@ -1,4 +1,4 @@
-// WordPiece: the longest token that fits, from the left; and the plain list of words.
+// WordPiece: the longest matching token, from the left; and the plain word list.
 #include "tokenizers/characters.h"
 #include "tokenizers/model.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kWhere = "the model";
 
-// A model in which a piece that cannot be written is one unknown token.
+// A model that encodes a piece without a match as one unknown token.
 class WithUnknown : public Model {
  protected:
   explicit WithUnknown(const Json& document) {
@@ -15,7 +15,7 @@ class WithUnknown : public Model {
     unknown_text_ = text_member_or(document, "unk_token", kWhere, "[UNK]");
     unknown_ = vocabulary_.id_of(unknown_text_);
   }
-  // For a whole piece; `from`: the part of it that begins where no token fits.
+  // For a whole piece; `from`: its rest, at which no token matches.
   void append_unknown(std::string_view piece, std::string_view from, Ids& out, Spans* spans) const {
     if (unknown_ == Vocabulary::kNone) {
       std::string_view shown = from.substr(0, valid_prefix(from.substr(0, 40)));
