@@ -11,12 +11,12 @@
 namespace sheaf::formats {
 namespace {
 
-// What both formats are made of: bytes of the input, and bytes that came out before.
+// Both formats consist of literal input bytes and copies of earlier output.
 class Unpacker {
  public:
   Unpacker(std::string_view codec, std::string_view packed, uint64_t size, uint64_t most_per_byte)
       : codec_(codec), in_(packed) {
-    // Before memory is asked for: no input makes more than so many bytes of one.
+    // Checked before allocating: one input byte expands to at most this many.
     if (size / most_per_byte > packed.size()) damaged();
     out_.resize(size);
   }
@@ -47,7 +47,7 @@ class Unpacker {
     if (distance >= count)
       std::memcpy(to, to - distance, count);
     else
-      for (uint64_t i = 0; i < count; ++i)  // repeats what it is about to write
+      for (uint64_t i = 0; i < count; ++i)  // may copy bytes that it has just written
         to[i] = to[i - distance];
     done_ += count;
   }

@@ -1,4 +1,4 @@
-// Blocks of bytes as Parquet packs its pages: Snappy and LZ4, decoded here; gzip and zstd by their libraries.
+// The block compression of Parquet's pages: Snappy and LZ4, implemented here; gzip and zstd use their libraries.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace sheaf::formats {
 
-// Exactly `size` bytes, or a UserError. Nothing is made that the packed bytes cannot hold.
+// Returns exactly `size` bytes, or throws UserError. Allocates no more than the packed bytes can expand to.
 std::string unpack_snappy(std::string_view packed, uint64_t size);
 std::string unpack_lz4(std::string_view packed, uint64_t size);  // a block without a frame
 std::string unpack_gzip(std::string_view packed, uint64_t size);

@@ -1,4 +1,4 @@
-// Reads little-endian numbers and runs of bytes from memory, never past its end.
+// Reads little-endian numbers and byte ranges from memory, never past its end.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -27,7 +27,7 @@ class ByteReader {
     std::memcpy(&v, take(sizeof v).data(), sizeof v);
     return v;
   }
-  // Up to the newline, which is consumed and not returned.
+  // Reads up to the newline, which is consumed but not returned.
   std::string_view line() {
     size_t end = bytes_.find('\n', at_);
     if (end == std::string_view::npos) throw runtime_error("the file ends inside a line");

@@ -21,14 +21,14 @@ bool is_zstd(std::string_view bytes) { return bytes.starts_with("\x28\xb5\x2f\xf
   throw runtime_error(fmt::format("{}: {}", who, what));
 }
 
-// What comes out, in pieces.
+// Collects the output in blocks.
 class Output {
  public:
   explicit Output(std::string_view who) : who_(who) {
     MemoryStats memory = memory_stats();
     room_ = memory.limit_bytes - std::min(memory.limit_bytes, memory.live_bytes);
   }
-  // Room for more: where it begins and how much it is.
+  // Free space for more output: pointer and size.
   std::pair<char*, size_t> more() {
     constexpr size_t kFirst = 1 << 16, kLargestStep = 1 << 30;
     text_.resize(used_ + std::clamp(used_, kFirst, kLargestStep));
@@ -70,7 +70,7 @@ std::string decompress_gzip(std::string_view in) {
     out.took(room - z.avail_out);
     bool at_end = z.avail_in == 0 && left == 0;
     if (state == Z_STREAM_END) {
-      // Zeros may fill a file up, as tar leaves them.
+      // Zeros may pad a file, as tar leaves them.
       if (at_end || *z.next_in != 0x1f) return out.result();
       if (inflateReset(&z) != Z_OK) throw std::bad_alloc();
     } else if (state == Z_BUF_ERROR || (state == Z_OK && at_end && z.avail_out > 0)) {

@@ -19,10 +19,10 @@ using Row = std::vector<std::string>;
 
 struct Table {
   std::vector<Row> rows;
-  std::vector<int64_t> lines;  // where each row begins
+  std::vector<int64_t> lines;  // start of each row
 };
 
-// RFC 4180: cells may be quoted, with "" for a quote and line breaks inside. Empty lines are skipped.
+// RFC 4180: cells may be quoted, with "" for a quote and line breaks inside. Skips empty lines.
 Table read_rows(std::string_view text, char separator) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   Table t;
@@ -84,7 +84,7 @@ bool parse(std::string_view s, T& v) {
   return !s.empty() && r.ec == std::errc{} && r.ptr == s.data() + s.size();
 }
 
-// Nothing, or what other programs write for it.
+// True for an empty cell, or another program's notation for one.
 bool is_missing(std::string_view s) {
   s = trimmed(s);
   for (std::string_view word : {"", "NA", "N/A", "n/a", "<NA>", "#N/A", "NULL", "null", "None", "NaN", "nan"})

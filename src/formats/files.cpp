@@ -57,7 +57,7 @@ class File {
   }
   int fd() const { return fd_; }
   bool ok() const { return fd_ >= 0; }
-  // False with errno set when the system reports a late write error.
+  // Returns false with errno set if the system reports a late write error.
   bool close() {
     int fd = fd_;
     fd_ = -1;
@@ -68,7 +68,7 @@ class File {
   int fd_;
 };
 
-// Opening a named pipe waits for its other end.
+// Opening a named pipe blocks until its other end opens.
 int open_unless_stopped(const std::string& path, int flags) {
   for (;;) {
     int fd = ::open(path.c_str(), flags | O_CLOEXEC);
@@ -90,7 +90,7 @@ bool write_all(int fd, std::string_view bytes) {
 mode_t new_file_mode(const std::string& target) {
   struct stat info{};
   if (::stat(target.c_str(), &info) == 0) return info.st_mode & 07777;
-  mode_t mask = ::umask(0);  // there is no way to read the mask but to set it
+  mode_t mask = ::umask(0);  // the mask can only be read by setting it
   ::umask(mask);
   return 0666 & ~mask;
 }
@@ -100,9 +100,9 @@ bool is_special(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-// Files on their way to a name. Whoever writes one holds a lock on it, which ends with the process, so what nobody
-// holds is a leftover of a program that was killed. The name says nothing of the target, whose own may be as long as
-// names get.
+// Temporary files before they are renamed. Their writer holds a lock on them, which ends with the process, so an
+// unlocked one is left over from a killed program. The name is independent of the target's, which may have the maximal
+// length.
 constexpr std::string_view kPartStart = ".sheaf-", kPartEnd = ".part";
 
 bool is_part(std::string_view name) {
@@ -115,7 +115,7 @@ void remove_if_abandoned(const fs::path& part) {
   if (file.ok() && ::flock(file.fd(), LOCK_EX | LOCK_NB) == 0) ::unlink(part.c_str());
 }
 
-// Once for each directory: a process does not leave anything behind while it lives.
+// Once per directory: a live process leaves nothing behind.
 void remove_abandoned_parts(const fs::path& directory) {
   static Mutex mu;
   static auto* done = new std::set<fs::path>;
@@ -129,20 +129,20 @@ void remove_abandoned_parts(const fs::path& directory) {
     if (is_part(it->path().filename().native())) remove_if_abandoned(it->path());
 }
 
-// A new file, locked, whose name becomes `path`; -1 with errno set.
+// Creates and locks a temporary file and sets `path` to its name; returns -1 with errno set on failure.
 int open_part(const fs::path& directory, std::string& path) {
   for (;;) {
     path = (directory / (std::string(kPartStart) + "XXXXXX" + std::string(kPartEnd))).string();
     int fd = ::mkostemps(path.data(), static_cast<int>(kPartEnd.size()), O_CLOEXEC);
     if (fd < 0) return fd;
-    ::flock(fd, LOCK_EX);  // where there are no locks nothing is ever taken for abandoned
+    ::flock(fd, LOCK_EX);  // without lock support nothing ever counts as abandoned
     struct stat info{};
     if (::fstat(fd, &info) != 0 || info.st_nlink > 0) return fd;
-    ::close(fd);  // another process saw it before it was locked, and removed it
+    ::close(fd);  // another process removed it before it was locked
   }
 }
 
-// Writes a part file in the target's folder and renames it over; errno says what failed.
+// Writes a temporary file in the target's folder and renames it to the target; errno tells what failed.
 bool replace_file(const fs::path& target, std::span<const std::string_view> parts) {
   fs::path directory = target.has_parent_path() ? target.parent_path() : fs::path(".");
   remove_abandoned_parts(directory);
@@ -153,9 +153,9 @@ bool replace_file(const fs::path& target, std::span<const std::string_view> part
   bool written = ::fchmod(file.fd(), mode) == 0;
   for (std::string_view bytes : parts)
     written = written && write_all(file.fd(), bytes);
-  // Renamed before it is closed: closing ends the lock, and what fsync has seen on the disk no close can lose.
+  // Renames before closing: closing releases the lock, and after fsync no close can lose the data.
   if (written && ::fsync(file.fd()) == 0 && ::rename(part.c_str(), target.c_str()) == 0) {
-    // The new name is an entry of the directory, which has to reach the disk too; some file systems cannot say.
+    // The new name is an entry of the directory, which must be flushed too; some file systems do not support that.
     File entry(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (entry.ok()) ::fsync(entry.fd());
     return true;
@@ -166,7 +166,7 @@ bool replace_file(const fs::path& target, std::span<const std::string_view> part
   return false;
 }
 
-// Files of this size and more are mapped: what a program does not touch is not read.
+// Files of at least this size are mapped: pages that a program does not access are never read.
 constexpr int64_t kMapFrom = 1 << 20;
 
 char separator_of(const std::string& path) { return path.ends_with(".tsv") ? '\t' : ','; }
@@ -176,14 +176,14 @@ bool is_table(const std::string& path) { return path.ends_with(".csv") || path.e
   throw runtime_error(fmt::format("this is {}, which is not read here", f.what)).hint(std::string(f.advice));
 }
 
-// The formats that are known by their first bytes.
+// True for the formats that are recognized by their first bytes.
 bool has_first_bytes(const std::string& path) {
   for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".png", ".jpg", ".jpeg", ".parquet", ".wav"})
     if (path.ends_with(end)) return true;
   return false;
 }
 
-// A file that is nothing we know, and whose name may promise something else.
+// Reports a file of an unknown format, whose name may suggest another one.
 [[noreturn]] void refuse_unknown(const std::string& path, std::string_view bytes) {
   std::string start = bytes.empty() ? "it is empty" : "it begins with the bytes";
   for (unsigned char c : bytes.substr(0, 8))
@@ -207,7 +207,7 @@ Value parse_archive(const std::string& path, std::string_view bytes, const Ref<B
       .hint("unpack it and load the files in it");
 }
 
-// JSON is the format of all other names, also of those that promise something else.
+// JSON is the format for all other names, including those that suggest another format.
 Value parse_text(const std::string& path, std::string_view bytes) {
   try {
     return parse_json(bytes);
@@ -223,7 +223,7 @@ Value parse_text(const std::string& path, std::string_view bytes) {
 Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffer>& whole, const LoadOptions& options) {
   if (is_compressed(bytes)) {
     std::string inner = decompress(bytes);
-    // Not twice: what was compressed again is refused like any other file that is not read here.
+    // Only one level: a file compressed twice is refused like any other unsupported file.
     if (!is_compressed(inner)) return parse_any(inner_name(path), inner, {}, options);
   }
   if (is_parquet(bytes)) return parse_parquet(bytes, options.columns);
@@ -237,7 +237,7 @@ Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffe
   if (is_jpeg(bytes)) return parse_jpeg(bytes);
   if (is_wav(bytes)) return parse_wav(bytes);
   if (const Foreign* f = recognise(bytes, path)) refuse(*f);
-  if (path.ends_with(".safetensors")) return parse_safetensors(bytes, whole);  // for what is wrong with it
+  if (path.ends_with(".safetensors")) return parse_safetensors(bytes, whole);  // reports what is wrong with it
   if (is_binary(bytes)) refuse_unknown(path, bytes);
   if (is_table(path)) return parse_csv(bytes, separator_of(path));
   if (path.ends_with(".jsonl")) return parse_json_lines(bytes);
@@ -245,7 +245,7 @@ Value parse_any(const std::string& path, std::string_view bytes, const Ref<Buffe
   return parse_text(path, bytes);
 }
 
-// Runs `parse`; what it finds wrong is said of `path`.
+// Runs `parse`; its errors name `path`.
 template <class F>
 auto reading(const std::string& path, F&& parse) {
   try {
@@ -256,7 +256,7 @@ auto reading(const std::string& path, F&& parse) {
   }
 }
 
-// parse(bytes, buffer): the buffer of a mapped file, or none.
+// Calls parse(bytes, buffer) with the buffer of a mapped file, or none.
 template <class F>
 auto with_bytes(const std::string& path, F&& parse) {
   std::error_code error;
@@ -302,7 +302,7 @@ Value load_sharded(const std::string& path) {
   });
 }
 
-// `names` become those of the directory's files; `arrays` counts the ones read, here and below.
+// `names` receives the directory's file names; `arrays` counts those read, here and in subdirectories.
 Value load_level(const std::string& path, std::vector<std::string>& names, size_t& arrays) {
   std::vector<DictEntry> entries;
   std::error_code error;
@@ -366,7 +366,7 @@ std::string text_for(const std::string& path, const Value& v, const SaveOptions&
   return write_npy(v.as_tensor());
 }
 
-// Messages of a named format already say who speaks.
+// True for messages that already name their format.
 bool names_its_format(const std::string& message) {
   for (std::string_view who :
        {"safetensors: ", "npy: ", "npz: ", "zip: ", "torch: ", "png: ", "jpeg: ", "parquet: ", "wav: ", "csv: "})
@@ -390,7 +390,7 @@ std::string read_file(const std::string& path, std::string_view verb) {
   if (!file.ok()) os_failure(verb, path, errno);
   struct stat info{};
   std::string out;
-  // Pipes and /proc files have no size beforehand, so the size is only where to begin.
+  // Pipes and /proc files report no size, so the size is only a first guess.
   size_t guess = ::fstat(file.fd(), &info) == 0 && info.st_size > 0 ? static_cast<size_t>(info.st_size) : 0;
   size_t used = 0;
   for (;;) {
@@ -426,7 +426,7 @@ void write_file(const std::string& path, std::string_view bytes, std::string_vie
 void write_file(const std::string& path, std::span<const std::string_view> parts, std::string_view verb) {
   check_path(path, verb);
   make_parents(path, verb);
-  if (is_special(path)) {  // /dev/stdout, a named pipe: there is nothing to replace
+  if (is_special(path)) {  // /dev/stdout, a named pipe: cannot be replaced
     File file(open_unless_stopped(path, O_WRONLY));
     bool ok = file.ok();
     for (std::string_view part : parts)
@@ -435,7 +435,7 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
     return;
   }
   std::error_code error;
-  // A link stays a link; what it points to is replaced.
+  // A symbolic link stays one; its target is replaced.
   fs::path target =
       fs::is_symlink(fs::symlink_status(path, error)) ? fs::weakly_canonical(path, error) : fs::path(path);
   if (error && error != std::errc::no_such_file_or_directory) os_failure(verb, path, error.value());
@@ -479,7 +479,7 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
     } catch (const StopError&) {
       throw;
     } catch (const UserError& e) {
-      // Memory that is not there says nothing about the file.
+      // Exhausted memory says nothing about the file.
       if (e.message.find("bytes asked for") != std::string::npos) throw;
       return {{}, {}, bytes.empty() ? "the file is empty" : e.message};
     }

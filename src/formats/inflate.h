@@ -1,4 +1,4 @@
-// Deflated bytes, as zip archives and pictures hold them.
+// Deflate compression, as in zip archives and pictures.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,10 +7,10 @@
 namespace sheaf::formats {
 
 enum class Wrapping : uint8_t { None, Zlib };
-// Exactly `size` bytes. Memory grows with what really comes out, never with what the file claims. Throws UserError;
-// `name` begins its message.
+// Returns exactly `size` bytes. Memory grows with the actual output, not with the size that the file claims. Throws
+// UserError; `name` starts its message.
 std::string inflate_bytes(std::string_view packed, uint64_t size, Wrapping wrapping, const std::string& name);
-std::string deflate_bytes(std::string_view bytes);  // with zlib's wrapping
+std::string deflate_bytes(std::string_view bytes);  // with a zlib wrapper
 uint32_t crc32_of(std::string_view bytes);
 
 }  // namespace sheaf::formats

@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-// Its codes of warnings and errors.
+// The library's codes of warnings and errors.
 #include <jerror.h>
 #endif
 
@@ -26,7 +26,7 @@ namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("jpeg: " + message); }
 
-// The library leaves by longjmp, over its own frames and those of `call` only, which have nothing to clean up.
+// The library exits by longjmp, over its own frames and those of `call` only, which have nothing to clean up.
 struct Errors {
   jpeg_error_mgr base;
   jmp_buf back;
@@ -39,7 +39,7 @@ struct Errors {
       c->err->format_message(c, self->message);
       longjmp(self->back, 1);
     };
-    // Without data the library goes on with grey; other warnings are about what can be read all the same.
+    // Without data the library continues with gray; other warnings concern readable files.
     base.emit_message = [](j_common_ptr c, int level) {
       int code = c->err->msg_code;
       bool is_damage = code == JWRN_HIT_MARKER || code == JWRN_JPEG_EOF || code == JWRN_HUFF_BAD_CODE ||
@@ -57,7 +57,7 @@ struct Errors {
   }
 };
 
-// The orientation that EXIF data ask for, 1 to 8; 1 where they are damaged or say nothing.
+// The orientation from EXIF data, 1 to 8; 1 if they are damaged or have none.
 int orientation_of(std::string_view exif) {
   constexpr std::string_view kStart("Exif\0\0", 6);
   if (!exif.starts_with(kStart)) return 1;
@@ -90,7 +90,7 @@ struct Pixels {
   int orientation;
 };
 
-// Every block takes at least a bit. What says it is larger than its data would be made of nothing.
+// Every block takes at least one bit. A larger picture would be mostly fabricated.
 void check_size(const jpeg_decompress_struct& c, size_t num_bytes) {
   if (c.arith_code) return;
   uint64_t blocks = 0;
@@ -113,7 +113,7 @@ Pixels decode(std::string_view bytes) {
     ~Decoder() { jpeg_destroy_decompress(&c); }
   } d;
   d.c.err = d.errors.install();
-  // A small file may list thousands of scans over the whole picture.
+  // A small file may contain thousands of scans over the whole picture.
   d.progress.progress_monitor = [](j_common_ptr c) {
     constexpr int kMaxScans = 1000;
     if (reinterpret_cast<j_decompress_ptr>(c)->input_scan_number > kMaxScans) ERREXIT(c, JERR_BAD_PROGRESSION);
@@ -134,7 +134,7 @@ Pixels decode(std::string_view bytes) {
   d.c.out_color_space = parts == 1 ? JCS_GRAYSCALE : parts == 3 ? JCS_RGB : JCS_CMYK;
   d.errors.call([&] { jpeg_start_decompress(&d.c); });
   size_t row_bytes = out.width * out.channels;
-  // Rows as they come, so that memory grows with what is really there.
+  // Appends row by row, so that memory grows with the data that really exist.
   for (size_t row = 0; row < out.height; ++row) {
     out.bytes.resize(out.bytes.size() + row_bytes);
     auto* to = reinterpret_cast<JSAMPROW>(out.bytes.data() + row * row_bytes);
@@ -144,14 +144,14 @@ Pixels decode(std::string_view bytes) {
   return out;
 }
 
-// CMYK is stored inverted, as Adobe does and everybody assumes: 255 is no ink.
+// CMYK is stored inverted, as Adobe does and every reader assumes: 255 is no ink.
 void cmyk_to_rgb(Pixels& p) {
   size_t count = p.width * p.height;
   auto* at = reinterpret_cast<uint8_t*>(p.bytes.data());
   for (size_t i = 0; i < count; ++i) {
     int key = at[4 * i + 3];
     for (size_t c = 0; c < 3; ++c) {
-      // Key minus a rounded product of ink and key, which is how others convert too.
+      // Key minus the rounded product of ink and key, like other converters.
       int product = (255 - at[4 * i + c]) * key + 128;
       at[3 * i + c] = static_cast<uint8_t>(key - (((product >> 8) + product) >> 8));
     }
@@ -161,7 +161,7 @@ void cmyk_to_rgb(Pixels& p) {
 }
 
 Tensor upright(const Pixels& p) {
-  // Where the pixel at (row, column) of the result comes from: across the rows, backwards in either direction.
+  // The source of pixel (row, column) of the result: with axes swapped, and reversed along either axis.
   bool across = p.orientation >= 5;
   bool from_right = p.orientation == 2 || p.orientation == 3 || p.orientation == 7 || p.orientation == 8;
   bool from_below = p.orientation == 3 || p.orientation == 4 || p.orientation == 6 || p.orientation == 7;

@@ -1,4 +1,4 @@
-// JPEG pictures, by libjpeg-turbo. A build without that library knows them and says so.
+// JPEG pictures, through libjpeg-turbo. A build without that library recognizes them and reports that.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,12 +7,13 @@
 
 namespace sheaf::formats {
 
-constexpr int kJpegQuality = 90;  // unless a program says otherwise
+constexpr int kJpegQuality = 90;  // default of a program
 
 bool is_jpeg(std::string_view bytes);
-// u8 [H, W] for grey pictures, [H, W, 3] for others; CMYK becomes RGB. Upright: turned as the camera's EXIF says.
+// u8 [H, W] for gray pictures, [H, W, 3] for others; CMYK becomes RGB. Upright: rotated according to the camera's EXIF
+// data.
 Value parse_jpeg(std::string_view bytes);
-// [H, W] or [H, W, 1 or 3]: u8 as they are, other numbers are taken as 0 to 1. Quality is 1 to 100.
+// [H, W] or [H, W, 1 or 3]: u8 unchanged, other numbers are taken as 0 to 1. Quality is 1 to 100.
 std::string write_jpeg(const Value& v, int quality);
 
 }  // namespace sheaf::formats

@@ -8,9 +8,9 @@
 namespace sheaf::formats {
 
 struct JsonOptions {
-  // True, as `io` saves: keywords, tuples and tensors travel as {"__keyword":…}, {"__tuple":…}, {"__tensor":…} and come
-  // back as what they were; floats are written as exact doubles. False, as `json-str` writes and `json-read` reads for
-  // other programs: keywords are strings, tuples and tensors arrays, floats have the fewest digits.
+  // True, used by `io` to save: keywords, tuples and tensors are written as {"__keyword":…}, {"__tuple":…},
+  // {"__tensor":…} and read back as such; floats are written as exact doubles. False, for `json-str` and `json-read`
+  // and other programs: keywords are strings, tuples and tensors arrays, floats have the fewest digits.
   bool tagged = true;
 };
 
@@ -19,7 +19,7 @@ inline constexpr int kMaxJsonDepth = 1000;
 Value parse_json(std::string_view text, const JsonOptions& options = {});
 std::string write_json(const Value& v, const JsonOptions& options = {});
 
-// One value per line, untagged; empty lines are skipped. A list back and forth.
+// JSON lines: one value per line, untagged, to and from a list; skips empty lines.
 Value parse_json_lines(std::string_view text);
 std::string write_json_lines(const Value& v);
 

@@ -11,11 +11,11 @@
 namespace sheaf::formats {
 namespace {
 
-// An array or object whose end has not been seen.
+// An array or object that is not yet complete.
 struct Frame {
   bool is_object = false;
   std::vector<Value> items;   // of an array
-  std::vector<double> exact;  // its numbers as doubles, kept for "data" arrays: f64 must not pass through f32
+  std::vector<double> exact;  // its numbers as doubles, for "data" arrays: f64 must not pass through f32
   bool keeps_exact = false;
   std::vector<DictEntry> entries;  // of an object
   std::vector<double> data;        // the exact numbers of its "data" member
@@ -57,7 +57,7 @@ Value tensor_of_frame(const Frame& f) {
     else if (v.is_number() || v.is_bool())
       store_double(*type, p, f.data[i]);
     else if (v.is_nil())
-      store_double(*type, p, std::nan(""));  // how non-finite numbers are written
+      store_double(*type, p, std::nan(""));  // the encoding of non-finite numbers
     else
       throw runtime_error("a tensor's data holds " + short_text(v));
   }

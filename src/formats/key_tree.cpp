@@ -17,7 +17,7 @@ struct Level {
   std::map<std::string, Value> leaves;
 };
 
-// Entries come in key order, so "a" is seen before "a.b".
+// Entries come in key order, so "a" precedes "a.b".
 void insert(Level& root, const std::string& key, Value value) {
   Level* level = &root;
   size_t begin = 0;

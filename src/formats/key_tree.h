@@ -1,4 +1,4 @@
-// Nested dicts and lists as a flat sequence of dotted keys, the way checkpoint files hold them.
+// Converts the flat dotted keys of checkpoint files to nested dicts and lists.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@ struct KeyedTensor {
   Value value;
 };
 
-// "a.b" makes dicts within dicts; a level whose keys are exactly 0…n-1 becomes a list. Where "a" is itself an entry,
-// "a.b" stays one key next to it.
+// "a.b" becomes nested dicts; a level whose keys are exactly 0…n-1 becomes a list. If "a" is itself an entry, "a.b"
+// stays one key next to it.
 Value tree_from_keys(std::vector<KeyedTensor> entries);
 
 }  // namespace sheaf::formats

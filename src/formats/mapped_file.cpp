@@ -16,7 +16,7 @@ namespace sheaf::formats {
 
 namespace {
 
-constexpr size_t kAheadFrom = 4 << 20;  // bytes; less is there before a thread is
+constexpr size_t kAheadFrom = 4 << 20;  // bytes; less is read before a thread has started
 
 }  // namespace
 

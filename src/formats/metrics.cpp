@@ -43,7 +43,7 @@ void put_wall_time(std::string& out, double seconds) {
   put(out, seconds);
 }
 
-// Checksums are stored rotated and shifted, so that a checksum of bytes that hold checksums stays a good one.
+// Checksums are stored rotated and offset, so that a checksum over bytes that contain checksums stays effective.
 uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
 double wall_seconds() {
@@ -61,7 +61,7 @@ EventFiles& event_files() {
   return *f;
 }
 
-// The event file of a directory, begun at its first use.
+// The event file of a directory, created on first use.
 std::string event_file(const std::string& directory) {
   EventFiles& files = event_files();
   MutexLock lock(files.mu);
@@ -79,7 +79,7 @@ std::string event_file(const std::string& directory) {
 
 bool is_lines(const std::string& path) { return path.ends_with(".jsonl"); }
 
-// The files of a log that are there.
+// The existing files of a log.
 std::vector<std::string> files_of_log(const std::string& path) {
   std::vector<std::string> out;
   std::error_code error;
@@ -93,7 +93,7 @@ std::vector<std::string> files_of_log(const std::string& path) {
   return out;
 }
 
-// TensorBoard reads whatever has "tfevents" in its name.
+// TensorBoard reads every file with "tfevents" in its name.
 std::string old_event_file(const fs::path& file) {
   std::string rest = file.filename().string().substr(kEventFile.size());
   fs::path name = file.parent_path() / (std::string(kOldEventFile) + rest);
@@ -103,14 +103,14 @@ std::string old_event_file(const fs::path& file) {
   return name.string();
 }
 
-// What is kept of a log, and how much is not.
+// The part of a log to keep, and how much is dropped.
 struct Kept {
   std::string text;
   int64_t later = 0;  // entries of later steps
-  bool torn = false;  // an entry that was not written to its end
+  bool torn = false;  // an incomplete entry
 };
 
-// The step of a line that append_metrics wrote; of any other line -1.
+// The step of a line written by append_metrics; -1 for any other line.
 int64_t step_of_line(std::string_view line) {
   constexpr std::string_view kStart = "{\"step\":";
   int64_t step = -1;
@@ -145,7 +145,7 @@ uint64_t take_varint(ByteReader& in) {
   return v;
 }
 
-// The step of an Event message; 0 where it does not say.
+// The step of an Event message; 0 if it has none.
 int64_t step_of_event(std::string_view event) {
   ByteReader in(event);
   while (in.left() > 0) {
@@ -182,7 +182,7 @@ Kept cut_events(std::string_view bytes, int64_t step) {
         out.text += bytes.substr(begin, in.position() - begin);
     }
   } catch (const UserError&) {
-    out.torn = true;  // nobody can read what follows
+    out.torn = true;  // the rest cannot be read
   }
   return out;
 }

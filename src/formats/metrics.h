@@ -1,4 +1,4 @@
-// Numbers of a run, step by step: JSON lines, or the event files of TensorBoard.
+// Metrics of a run, by step: JSON lines, or TensorBoard's event files.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,17 +11,16 @@ struct Metric {
   double value;
 };
 
-// `path` ending in .jsonl: one line {"step":…, …}. Otherwise a directory, in which this process keeps one event file.
+// `path` ending in .jsonl: one line {"step":…, …}. Else a directory, in which this process has one event file.
 void append_metrics(const std::string& path, int64_t step, const std::vector<Metric>& metrics);
 
-// What a training that goes on from `step` does first: entries of later steps, which will come again, and one that was
-// not written to its end are removed. Says what it did; empty: nothing.
+// For a training run that resumes at `step`: removes entries of later steps, which will be written again, and an
+// incomplete last entry. Returns a description of what it did; empty: nothing.
 std::string cut_metrics(const std::string& path, int64_t step);
-// What one that begins does: a log with entries of steps already keeps them, under another name. Says so; empty:
-// nothing.
+// For a training run that starts: renames a log that already has entries. Returns a description; empty: nothing to do.
 std::string begin_metrics(const std::string& path);
 
-// The pieces of an event file: a record with its checksums, and the bytes of an Event message.
+// The parts of an event file: a record with its checksums, and the bytes of an Event message.
 std::string event_record(std::string_view event);
 std::string version_event(double wall_seconds);
 std::string scalar_event(double wall_seconds, int64_t step, const std::vector<Metric>& metrics);

@@ -178,7 +178,7 @@ std::string write_npz(const Value& v) {
     throw runtime_error("npz: cannot serialize " + std::string(type_name(x)) + " (only a dict of tensors and numbers)");
   };
   if (!v.is_dict()) refuse(v);
-  std::vector<std::string> texts;  // names and arrays by turns
+  std::vector<std::string> texts;  // alternating names and arrays
   for (const DictEntry& e : v.as_dict().entries()) {
     if (!e.value.is_tensor() && !e.value.is_number() && !e.value.is_bool()) refuse(e.value);
     texts.push_back(e.key.str() + ".npy");

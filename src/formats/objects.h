@@ -1,10 +1,10 @@
-// What becomes of pickled instances of classes that are no tensor, number, text or container.
+// How to convert pickled instances of classes that are no tensor, number, text or container.
 #pragma once
 #include <cstdint>
 
 namespace sheaf::formats {
 
-// An error that names class and key, as torch.load(weights_only=True) has it, or nil.
+// Refuse: an error that names class and key, like torch.load(weights_only=True). Skip: nil.
 enum class Objects : uint8_t { Refuse, Skip };
 
 }  // namespace sheaf::formats

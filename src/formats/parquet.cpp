@@ -1,6 +1,6 @@
-// 1. Read what the file says about itself.
-// 2. Of each column: read its parts, page by page, into values that are there and marks for those that are missing.
-// 3. Make what they mean of it.
+// 1. Read the metadata of the file.
+// 2. For each column: read its chunks, page by page, into the present values and presence marks for the rows.
+// 3. Convert the values to their logical types.
 #include "formats/parquet.h"
 
 #include <fmt/format.h>
@@ -46,8 +46,8 @@ size_t width_of(const Column& c) {
   return 0;
 }
 
-// The values of a column that are there. Byte strings of a text column are made into values once where a dictionary
-// has them; those of other columns (decimals) stay bytes.
+// The present values of a column. Byte strings of a text column become values once per dictionary entry; those of other
+// columns (decimals) stay bytes.
 struct Values {
   explicit Values(const Column& c) : fixed(width_of(c)), has_bytes(c.physical == Physical::Bytes) {}
   FixedValues fixed;
@@ -106,11 +106,11 @@ class ColumnReader {
   }
 
   const Values& values() const { return values_; }
-  // A mark for each row; empty: nothing is missing.
+  // A presence mark per row; empty: all are present.
   const std::vector<bool>& present() const { return present_; }
 
  private:
-  // The bytes of a page or what of it is packed; `unpacked` holds them if need be.
+  // The uncompressed bytes of a page or of a part of it; `unpacked` owns them if necessary.
   static std::string_view body(const Chunk& chunk, const Page& page, std::string_view packed, uint64_t size,
                                std::string& unpacked) {
     if (chunk.codec == 0 || !page.is_packed) return packed;
@@ -206,8 +206,8 @@ class ColumnReader {
   size_t rows_ = 0;
 };
 
-// A decimal number: digits of a whole one, big end first in bytes, and places after the point. By its text, so that it
-// is the nearest number of f64.
+// A decimal number: a big-endian integer and the number of decimal places. Converts through text, to get the nearest
+// f64.
 double decimal_of(std::string_view big_endian, int scale) {
   if (big_endian.size() > 32) throw runtime_error(fmt::format("a decimal number of {} bytes", big_endian.size()));
   std::string bytes(big_endian);
@@ -221,7 +221,7 @@ double decimal_of(std::string_view big_endian, int scale) {
       carry = b >> 8;
     }
   }
-  std::string digits;  // last ones first
+  std::string digits;  // least significant first
   while (std::any_of(bytes.begin(), bytes.end(), [](char b) { return b != 0; })) {
     int rest = 0;
     for (char& b : bytes) {
@@ -277,7 +277,7 @@ class ColumnValue {
         return list([&](size_t i) { return Value::boolean(v.at(i)[0] != 0); });
       case Physical::Int32: return integers(32, true);
       case Physical::Int64: return integers(64, true);
-      case Physical::Int96:  // the nanoseconds of a day and the number of the day, as old programs write timestamps
+      case Physical::Int96:  // nanoseconds of the day and the day number, the timestamps of old programs
         return seconds(
             [&](size_t i) {
               int64_t nanoseconds = number_at<int64_t>(v, i);
@@ -304,7 +304,7 @@ class ColumnValue {
     expect(Physical::FixedBytes);
     if (column_.width != width) throw runtime_error("what is said of its values does not fit their width");
   }
-  // at(row, place among the values that are there) or missing(row).
+  // Calls at(row, index among the present values) or missing(row).
   template <class F, class G>
   void each(F&& at, G&& missing) const {
     size_t place = 0;
@@ -361,7 +361,7 @@ class ColumnValue {
     }
   }
 
-  // Seconds from whole ones and units of a fraction: i64 where there are no fractions and nothing is missing.
+  // Seconds from integers and a unit: i64 if nothing has fractions or is missing.
   template <class F>
   Value seconds(F&& f, int64_t units) const {
     bool whole = present_.empty();

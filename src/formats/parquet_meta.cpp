@@ -9,7 +9,7 @@ constexpr std::string_view kMagic = "PAR1", kEncrypted = "PARE";
 
 using Type = ThriftReader::Type;
 
-// A field of a struct: takes its number if it is the one.
+// Reads a field of a struct if it has the expected type.
 bool take(ThriftReader& in, Type type, int64_t& to) {
   if (type != Type::I16 && type != Type::I32 && type != Type::I64) return false;
   to = in.integer();
@@ -24,7 +24,7 @@ uint64_t size_of(int64_t n, std::string_view what) {
 struct Element {
   std::string name;
   int64_t physical = -1, width = 0, repetition = 0, children = 0, converted = -1, scale = 0;
-  std::optional<Column> logical;  // what the newer description says, without the rest
+  std::optional<Column> logical;  // from the newer description; other fields unset
 };
 
 int64_t units_of_seconds(ThriftReader& in) {
@@ -112,7 +112,7 @@ Element read_element(ThriftReader& in) {
   return e;
 }
 
-// The meaning by the older description.
+// The meaning according to the older description.
 void set_converted(Column& c, const Element& e) {
   auto integer = [&](int bits, bool is_signed) {
     c.logical = Logical::Integer;
@@ -161,7 +161,7 @@ Column column_of(const Element& e, const std::string& group, bool is_nested) {
   return c;
 }
 
-// Leaves of the tree of elements, which are listed parents first.
+// Collects the leaves of the tree of elements, which are listed parents first.
 void add_columns(const std::vector<Element>& elements, size_t& at, const std::string& group, int depth,
                  std::vector<Column>& out) {
   if (depth > 32) throw runtime_error("groups within groups, more than 32 deep");
@@ -194,7 +194,7 @@ Chunk read_chunk(ThriftReader& in) {
     return true;
   });
   if (physical < 0 || physical > 7) throw runtime_error("a part of a column has no type, or is encrypted");
-  // Old writers give 0 where there is no dictionary, others put it after the data.
+  // Old writers store 0 if there is no dictionary; others place it after the data.
   int64_t start = dictionary > 0 && dictionary < data ? dictionary : data;
   return {static_cast<Physical>(physical), static_cast<int>(codec), size_of(num_values, "a number of values"),
           size_of(start, "a place in the file"), size_of(size, "the size of a part")};

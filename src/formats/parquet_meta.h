@@ -1,4 +1,4 @@
-// What a Parquet file says about itself at its end: columns, and where their parts are.
+// The metadata at the end of a Parquet file: columns, and where their chunks are.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace sheaf::formats::parquet {
 
-// How values are stored.
+// The storage type of values.
 enum class Physical : uint8_t { Boolean, Int32, Int64, Int96, Float, Double, Bytes, FixedBytes };
-// What they mean.
+// The meaning of values.
 enum class Logical : uint8_t {
   Plain,
   Text,
@@ -28,16 +28,16 @@ enum class Logical : uint8_t {
 };
 
 struct Column {
-  std::string name;  // of the leaf; with what it is in where it is nested
+  std::string name;  // of the leaf; prefixed with its parents if nested
   Physical physical = Physical::Int32;
   size_t width = 0;  // bytes of FixedBytes
   Logical logical = Logical::Plain;
   int bits = 0;  // of an Integer
   bool is_signed = true;
   int scale = 0;             // decimal places of a Decimal
-  int64_t units = 1;         // of a Time or Timestamp in a second
+  int64_t units = 1;         // units per second of a Time or Timestamp
   bool is_optional = false;  // values may be missing
-  bool is_nested = false;    // in a group, or repeated: not read here
+  bool is_nested = false;    // in a group, or repeated: not supported here
 };
 
 struct Chunk {
@@ -48,7 +48,7 @@ struct Chunk {
 
 struct RowGroup {
   uint64_t num_rows;
-  std::vector<Chunk> chunks;  // of each column
+  std::vector<Chunk> chunks;  // one per column
 };
 
 struct File {
@@ -57,7 +57,7 @@ struct File {
   uint64_t num_rows;
 };
 
-// Throws UserError for what is no Parquet file, or a damaged one.
+// Throws UserError for a file that is not Parquet, or damaged.
 File read_meta(std::string_view bytes);
 
 struct Page {
@@ -66,10 +66,10 @@ struct Page {
   std::optional<uint32_t> checksum;
   uint64_t num_values = 0;
   int encoding = 0, level_encoding = 3;
-  // Of DataV2: bytes of levels, which are not packed.
+  // Of DataV2: bytes of levels, which are stored uncompressed.
   uint64_t level_bytes = 0, repetition_bytes = 0;
   bool is_packed = true;
-  size_t head_bytes;  // the page follows
+  size_t head_bytes;  // the page's data follow
 };
 
 Page read_page_head(std::string_view bytes);

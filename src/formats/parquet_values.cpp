@@ -57,7 +57,7 @@ std::vector<uint32_t> decode_runs(std::string_view bytes, int width, uint64_t co
       uint64_t groups = head >> 1;
       if (groups == 0) throw runtime_error("a run of nothing");
       uint64_t here = groups > left / 8 ? left : groups * 8;
-      // The last group may be cut off where the values end.
+      // The last group may be truncated at the end of the values.
       uint64_t size =
           groups > in.left() ? in.left() : std::min<uint64_t>(groups * static_cast<uint64_t>(width), in.left());
       if (size * 8 < here * static_cast<uint64_t>(width)) throw runtime_error("a page ends within its values");
@@ -123,7 +123,7 @@ void FixedValues::append_split(ByteReader& in, uint64_t count) {
 }
 
 void FixedValues::append_deltas(ByteReader& in, uint64_t count) {
-  // Differences of 4-byte numbers wrap around as those do: the low bytes are right.
+  // Differences of 4-byte numbers wrap around like the numbers: the low bytes are right.
   for (int64_t v : decode_deltas(in, count))
     bytes_.append(reinterpret_cast<const char*>(&v), width_);
 }

@@ -1,5 +1,5 @@
-// The encodings of values in Parquet's pages. Decoders take what they need from a page and append as many values as
-// they are asked for; what a page lacks, or a number out of its range, is a UserError.
+// The value encodings of Parquet's pages. A decoder consumes what it needs from a page and appends as many values as
+// requested; missing bytes, or a number out of range, are a UserError.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace sheaf::formats::parquet {
 
-// Numbers of `width` bits (0 to 32) in runs of equal ones and in groups of eight: levels, places in a dictionary.
+// Numbers of `width` bits (0 to 32), in runs of equal ones and in groups of eight: levels, dictionary indices.
 std::vector<uint32_t> decode_runs(std::string_view bytes, int width, uint64_t count);
 
-// Whole numbers by their differences, in blocks. `in` stands after them when this returns.
+// Whole numbers encoded as differences, in blocks. On return `in` is positioned after them.
 std::vector<int64_t> decode_deltas(ByteReader& in, uint64_t count);
 
-// Values of a fixed width as they are in memory.
+// Fixed-width values in their memory layout.
 class FixedValues {
  public:
   explicit FixedValues(size_t width) : width_(width) {}
@@ -26,7 +26,7 @@ class FixedValues {
   const std::string& bytes() const { return bytes_; }
 
   void append_plain(ByteReader& in, uint64_t count);
-  void append_bits(ByteReader& in, uint64_t count);         // booleans, a bit each, become a byte each
+  void append_bits(ByteReader& in, uint64_t count);         // booleans: unpacks bits to bytes
   void append_split(ByteReader& in, uint64_t count);        // first bytes of all, second bytes of all, …
   void append_deltas(ByteReader& in, uint64_t count);       // of 4 or 8 bytes
   void append_runs(ByteReader& in, uint64_t count);         // booleans
@@ -38,7 +38,7 @@ class FixedValues {
   std::string bytes_;
 };
 
-// Byte strings. `f` is called with each; it lives until `f` returns.
+// Byte strings. Calls `f` with each; the string is valid until `f` returns.
 template <class F>
 void for_each_plain(ByteReader& in, uint64_t count, F&& f) {
   for (uint64_t i = 0; i < count; ++i)
@@ -53,7 +53,7 @@ void for_each_with_lengths(ByteReader& in, uint64_t count, F&& f) {
     f(take_length(in, length));
 }
 
-// Each begins with so many bytes of the one before it.
+// Delta strings: each shares a prefix of given length with the one before it.
 template <class F>
 void for_each_with_prefixes(ByteReader& in, uint64_t count, F&& f) {
   std::vector<int64_t> prefixes = decode_deltas(in, count);

@@ -16,7 +16,7 @@ using pickle::Node;
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("pickle: " + message); }
 
-// Python's pickle stack machine, restricted to what builds data.
+// Python's pickle stack machine, restricted to opcodes that build data.
 class Machine {
  public:
   Machine(std::string_view bytes, const pickle::PersistentLoad* load) : in_(bytes), nodes_(bytes.size()), load_(load) {}
@@ -29,7 +29,7 @@ class Machine {
   size_t used() const { return in_.position(); }
 
  private:
-  // One opcode; false after STOP.
+  // Executes one opcode; returns false after STOP.
   bool step() {
     size_t offset = in_.position();
     auto op = in_.number<uint8_t>();
@@ -39,7 +39,7 @@ class Machine {
         if (version > 5) fail(fmt::format("unsupported protocol {}", version));
         break;
       }
-      case 0x95: in_.number<uint64_t>(); break;  // FRAME: its length adds nothing to ours
+      case 0x95: in_.number<uint64_t>(); break;  // FRAME: we need no framing
       case '.': return false;
       case '(': marks_.push_back(stack_.size()); break;
       case '}': push(nodes_.make(Kind::Dict)); break;
@@ -105,7 +105,7 @@ class Machine {
         break;
       }
       case 0x92: pop(); [[fallthrough]];  // NEWOBJ_EX: NEWOBJ with a dict of arguments
-      case 0x81: {                        // NEWOBJ: an instance that is not initialised yet
+      case 0x81: {                        // NEWOBJ: an uninitialized instance
         pop();
         Node* callee = pop();
         push(pickle::apply_reduce(nodes_, callee, nodes_.make(Kind::Tuple)));
@@ -127,7 +127,7 @@ class Machine {
     return true;
   }
 
-  // Items below the last mark belong to whoever set it.
+  // Items below the last mark belong to the opcode that set it.
   void need(size_t n) {
     if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < n) fail("the stack ran empty");
   }
@@ -182,8 +182,8 @@ class Machine {
     return static_cast<int64_t>(v);
   }
 
-  // Runs `make` for a tensor or its storage. The key it will stand under is the last text, below the functions that
-  // still wait for their arguments; items of lists have none.
+  // Runs `make` for a tensor or its storage. Its key will be the topmost text, below the functions still waiting for
+  // their arguments; list items have none.
   template <class F>
   Node* naming_tensors(F&& make) {
     try {
@@ -197,7 +197,7 @@ class Machine {
     }
   }
 
-  // The object an opcode adds to lies just below its items.
+  // The object to which an opcode adds is directly below its items.
   Node* target_below(size_t from) {
     if (from == 0 || from > stack_.size() || (!marks_.empty() && from <= marks_.back())) fail("the stack ran empty");
     return stack_[from - 1];

@@ -1,5 +1,5 @@
-// Python pickles, protocols 2 to 5, as data (built-ins specification §13.3). Nothing is ever called: the few globals
-// that spell arrays and containers are recognised, every other one makes an object, which is no data.
+// Python pickles, protocols 2 to 5, as data (built-ins specification §13.3). Never calls anything: the few globals that
+// construct arrays and containers are recognized; any other global yields an opaque Object.
 #pragma once
 #include <string_view>
 
@@ -9,7 +9,7 @@
 namespace sheaf::formats {
 
 Value parse_pickle(std::string_view bytes, Objects objects = Objects::Refuse);
-// For pickles with storages outside them. `used`, when given, becomes the number of bytes that belong to the pickle.
+// For pickles with external storages. `used`, if given, receives the number of bytes that belong to the pickle.
 Value parse_pickle(std::string_view bytes, Objects objects, const pickle::PersistentLoad& load, size_t* used = nullptr);
 
 }  // namespace sheaf::formats

@@ -1,5 +1,5 @@
-// What the pickle machine builds before it becomes values: nodes are shared and still growing while it runs. Private to
-// the pickle loader.
+// The nodes that the pickle machine builds, later converted to values. Nodes may be shared, and grow while the machine
+// runs. Private to the pickle loader.
 #pragma once
 #include <deque>
 #include <functional>
@@ -29,8 +29,8 @@ enum class Kind : uint8_t {
   Type,
   Array,
   Storage,
-  Pending,  // a storage whose bytes come later: a first reading only asks for its type
-  Object,   // an instance of a class that we do not know; what is put into it is dropped
+  Pending,  // a storage whose bytes follow later: the first reading only needs its type
+  Object,   // an instance of an unknown class; its contents are dropped
 };
 
 struct Node {
@@ -40,14 +40,14 @@ struct Node {
   std::string text;                // Text, Bytes, Global ("module.name"), Type, Object (the name of its class)
   std::vector<Node*> items;        // List, Tuple; Dict: key, value, key, value …
   std::optional<RawType> type;     // Type
-  std::unique_ptr<Tensor> tensor;  // Array, once its data came
+  std::unique_ptr<Tensor> tensor;  // Array, once its data has been read
   std::string_view bytes;          // Storage: raw elements, `text` their type
   std::string key;                 // Storage: its name in the file
-  Ref<Buffer> whole;               // Storage: memory that holds them and may be shared
+  Ref<Buffer> whole;               // Storage: memory that contains them and may be shared
 };
 
-// Owns the nodes of one pickle and limits what they may hold: a small file could ask for the same bytes again and
-// again.
+// Owns the nodes of one pickle and limits their total size: a small file could otherwise request the same bytes again
+// and again.
 class Nodes {
  public:
   explicit Nodes(size_t file_bytes) : budget_bytes_(64 * (file_bytes + 1024)) {}
@@ -62,7 +62,7 @@ class Nodes {
     return n;
   }
   void spend(size_t bytes);
-  // Bytes outside the pickle that belong to it.
+  // Raises the limit by bytes outside the pickle that belong to it.
   void allow(size_t bytes) { budget_bytes_ += 16 * bytes; }
 
  private:
@@ -70,29 +70,27 @@ class Nodes {
   size_t budget_bytes_;
 };
 
-// Something is wrong with a tensor of PyTorch, or with the storage that it was to look at. Whoever runs the pickle
-// knows under which key it was to stand, and says so.
+// An error in a PyTorch tensor or in its storage. The code that runs the pickle adds the key of the tensor.
 struct TensorFault {
   std::string storage, what;
 };
 
-// What a persistent id of the file stands for.
+// Resolves a persistent id of the file.
 using PersistentLoad = std::function<Node*(Nodes& nodes, const Node* id)>;
 
-// The result of calling `callee`, of which only data constructors are known; an Object for the others.
+// The result of calling `callee`, for known data constructors; an Object for all others.
 Node* apply_reduce(Nodes& nodes, Node* callee, Node* args);
-// The same for functions of PyTorch, null for those that we do not know, and the size of a storage's elements (0:
-// unknown).
+// The same for PyTorch's functions (null for unknown ones), and the element size of a storage type (0: unknown).
 Node* apply_torch(Nodes& nodes, const Node* callee, Node* args);
 uint64_t torch_element_bytes(std::string_view storage);
-// "FloatStorage" (empty for types without a class of their own) and "float32".
+// "FloatStorage" (empty for types without a storage class) and "float32".
 std::string_view torch_storage_of(DType d);
 std::string_view torch_dtype_of(DType d);
-// Of "torch.float32".
+// The dtype of "torch.float32".
 std::optional<DType> torch_dtype_named(std::string_view name);
-// Python's __setstate__, for the types we know.
+// Python's __setstate__, for known types.
 void apply_build(Nodes& nodes, Node* object, Node* state);
-// Each node becomes one value, so what was shared stays shared.
+// Each node becomes one value, so shared nodes become shared values.
 Value to_value(Node* root, Objects objects);
 
 }  // namespace sheaf::formats::pickle

@@ -11,7 +11,7 @@ bool is_global(const Node* n, std::string_view end) { return n->kind == Kind::Gl
 
 bool is_sequence(const Node* n) { return n->kind == Kind::Tuple || n->kind == Kind::List; }
 
-// Text that holds the bytes 0…255 as characters, as Python 2 protocols spell bytes.
+// Text whose characters are the bytes 0…255, as Python 2 protocols encode bytes.
 std::string latin1_bytes(const std::string& utf8) {
   std::string out;
   for (size_t i = 0; i < utf8.size(); ++i) {
@@ -31,8 +31,8 @@ Node* encoded(Nodes& nodes, const Node* text) {
   return nodes.text(Kind::Bytes, latin1_bytes(text->text));
 }
 
-// One of two types of Python itself, whose module had another name once. Protocol 2 has no bytes (but for empty ones
-// and bytearrays) and no sets of its own.
+// True for either of two built-in Python types, whose module was renamed once. Protocol 2 has no opcodes for bytes
+// (except empty ones and bytearrays) and sets.
 bool is_builtin(const Node* n, std::string_view one, std::string_view other) {
   if (n->kind != Kind::Global) return false;
   for (std::string_view module : {"builtins.", "__builtin__."})
@@ -43,8 +43,8 @@ bool is_builtin(const Node* n, std::string_view one, std::string_view other) {
   return false;
 }
 
-// What calling something unknown gives. Classes that are taken apart by a function of Python's own come as the first
-// argument of it.
+// The result of calling something unknown. For classes pickled through one of Python's own functions, the class is its
+// first argument.
 Node* unknown_object(Nodes& nodes, const Node* callee, const Node* args) {
   bool indirect = callee->text.starts_with("copyreg.") || callee->text.starts_with("copy_reg.");
   const Node* type = indirect && !args->items.empty() && args->items[0]->kind == Kind::Global ? args->items[0] : callee;
@@ -90,7 +90,7 @@ Tensor array_of_state(Nodes& nodes, const Node* state) {
   return array_of(nodes, at[0], at[1], at[3], at[2]->integer != 0);
 }
 
-// The transpose whose axis a is the given tensor's axis order[a].
+// The transpose in which axis order[a] of the tensor becomes axis a.
 Tensor with_axes(const Tensor& t, const Dims& order) {
   Tensor out = t;
   std::vector<bool> seen(t.rank(), false);

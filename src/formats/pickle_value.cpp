@@ -1,4 +1,4 @@
-// Pickle nodes to values, without recursion: files nest as deep as they like.
+// Converts pickle nodes to values, without recursion: files nest to any depth.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -45,7 +45,7 @@ class Converter {
     size_t next = 0;
   };
 
-  // Makes a leaf's value, or opens a container.
+  // Creates a leaf's value, or opens a container.
   void visit(Node* n) {
     bool container = n->kind == Kind::List || n->kind == Kind::Tuple || n->kind == Kind::Dict;
     auto [it, fresh] = done_.try_emplace(n);
@@ -96,7 +96,7 @@ class Converter {
         .hint("(io \"load\" path :objects :skip) reads nil in its place");
   }
 
-  // Where the node that is being visited stands: "optimizer.param_groups.0.lr".
+  // The path of the current node: "optimizer.param_groups.0.lr".
   std::string path() const {
     std::string out;
     for (const Open& o : open_) {
@@ -126,7 +126,7 @@ class Converter {
     return n->kind == Kind::Tuple ? Value::tuple(std::move(items)) : Value::list(std::move(items));
   }
 
-  // Keys are text here, so 1 and "1" cannot stand beside each other.
+  // Keys are text here, so 1 and "1" would collide.
   static void check_spelling(const Node* dict) {
     std::unordered_map<Name, Kind, NameHash> kinds;
     for (size_t i = 0; i < dict->items.size(); i += 2) {

@@ -1,4 +1,4 @@
-// What the formats of pictures have in common.
+// Shared by the picture formats.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace sheaf::formats {
 
-// The elements of a picture as a byte each, in order: u8 as they are, other numbers are taken as 0 to 1.
+// The elements of a picture in order, one byte each: u8 unchanged, other numbers are taken as 0 to 1.
 std::string picture_bytes(const Tensor& t);
 
 }  // namespace sheaf::formats

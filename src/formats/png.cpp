@@ -26,7 +26,7 @@ struct Header {
   int depth = 0, colour = 0, interlace = 0;
   int channels() const { return colour == 0 || colour == 3 ? 1 : colour == 2 ? 3 : colour == 4 ? 2 : 4; }
   size_t row_bytes(uint32_t w) const { return (static_cast<size_t>(w) * channels() * depth + 7) / 8; }
-  int pixel_bytes() const { return std::max(1, channels() * depth / 8); }  // the distance of a filter's left neighbour
+  int pixel_bytes() const { return std::max(1, channels() * depth / 8); }  // the distance of a filter's left neighbor
 };
 
 Header read_header(std::string_view bytes) {
@@ -47,7 +47,7 @@ Header read_header(std::string_view bytes) {
   return h;
 }
 
-// The seven passes of an interlaced picture: where each begins and its steps. Others have one.
+// The seven passes of an interlaced picture: start and step of each. Other pictures have one pass.
 struct Pass {
   uint32_t x, y, dx, dy;
 };
@@ -60,7 +60,7 @@ uint8_t paeth(int a, int b, int c) {
   return static_cast<uint8_t>(pa <= pb && pa <= pc ? a : pb <= pc ? b : c);
 }
 
-// Undoes the filter of one row in place. `above` is the row before, or zeros.
+// Reverses the filter of one row in place. `above` is the previous row, or zeros.
 void unfilter(int filter, uint8_t* row, const uint8_t* above, size_t n, size_t step) {
   for (size_t i = 0; i < n; ++i) {
     int left = i >= step ? row[i - step] : 0, up = above[i], corner = i >= step ? above[i - step] : 0;
@@ -85,7 +85,7 @@ struct Palette {
   std::string_view colours, alpha;
 };
 
-// One row of a pass to its places in the picture.
+// Stores one row of a pass at its positions in the picture.
 void store_row(const Header& h, const Pass& pass, const uint8_t* row, uint32_t width, uint32_t y,
                const Palette& palette, int out_channels, Tensor& out) {
   for (uint32_t i = 0; i < width; ++i) {

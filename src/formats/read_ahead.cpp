@@ -17,7 +17,7 @@ namespace sheaf::formats {
 namespace {
 
 constexpr size_t kPiece = 16 << 20;
-constexpr size_t kRequest = 1 << 20;  // systems read no more at a request than a disk takes at once
+constexpr size_t kRequest = 1 << 20;  // systems read no more per request than a disk transfers at once
 
 bool in_memory(std::byte* data, size_t bytes) {
   static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -28,7 +28,7 @@ bool in_memory(std::byte* data, size_t bytes) {
 
 void read(Mapping& file, size_t bytes) {
   for (size_t at = 0; at < bytes; at += kPiece) {
-    MutexLock lock(file.mu);  // not longer than a piece: giving up the buffer waits for it
+    MutexLock lock(file.mu);  // held for one block only: releasing the buffer waits for it
     if (file.gone) return;
     size_t n = std::min(kPiece, bytes - at);
     if (in_memory(file.data + at, n)) continue;
@@ -37,7 +37,7 @@ void read(Mapping& file, size_t bytes) {
   }
 }
 
-// Lives as long as the process, since the thread may outlive everything else.
+// Lives as long as the process, because the thread may outlive everything else.
 struct Queue {
   Mutex mu;
   std::deque<std::shared_ptr<Mapping>> files GUARDED_BY(mu);
@@ -73,7 +73,7 @@ void read_ahead(std::shared_ptr<Mapping> file) {
     std::thread([] { queue->run(); }).detach();
     queue->running = true;
   } catch (const std::system_error&) {
-    queue->files.clear();  // no thread to be had: pages come when they are touched
+    queue->files.clear();  // no thread available: page faults will read the files
   }
 }
 

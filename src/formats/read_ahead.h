@@ -1,5 +1,5 @@
-// Large mapped files are asked for from their start to their end before anybody touches them: a disk that serves many
-// requests at once then works at its full rate, where faults would wait for one small piece after another.
+// Reads large mapped files sequentially before their first use: a disk that serves many requests at once then runs at
+// full bandwidth, while page faults would wait for one small block after another.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace sheaf::formats {
 
-// Part of the address space, shared by the buffer over it and the reader; `gone` when the buffer has been given up.
+// An address range, shared by its buffer and the reader thread; `gone` once the buffer has been released.
 struct Mapping {
   Mapping(std::byte* data, size_t bytes) : data(data), bytes(bytes) {}
   std::byte* data;
@@ -17,8 +17,8 @@ struct Mapping {
   bool gone GUARDED_BY(mu) = false;
 };
 
-// Returns at once; a thread of its own reads the files one after the other. What is in memory already is left alone,
-// and so is what memory would have no room for.
+// Returns at once; a separate thread reads the files one after the other. Skips pages that are already in memory, and
+// files for which memory has no room.
 void read_ahead(std::shared_ptr<Mapping> file);
 
 }  // namespace sheaf::formats

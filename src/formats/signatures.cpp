@@ -7,7 +7,7 @@ namespace {
 
 using std::literals::operator""sv;
 
-// What to do, said once for the formats of one kind.
+// Advice shared by the formats of one kind.
 constexpr auto kPicture = "convert it to PNG; in Python: PIL.Image.open(path).save(\"a.png\")"sv;
 constexpr auto kSound = "convert it to WAV: ffmpeg -i FILE a.wav"sv;
 constexpr auto kFilm = "take its pictures or its sound out of it: ffmpeg -i FILE %04d.png, ffmpeg -i FILE a.wav"sv;
@@ -28,12 +28,12 @@ constexpr auto kOldPickle = "in Python: pickle.dump(pickle.load(open(old, \"rb\"
 
 struct Signature {
   Foreign file;
-  std::string_view bytes = {};  // found `at`; empty: only the name tells
+  std::string_view bytes = {};  // found `at`; empty: recognized by name only
   int64_t at = 0;               // negative: from the end
-  std::string_view name = {};   // the end of a name: of the file, of an entry of the archive
+  std::string_view name = {};   // suffix of the name: of the file, or of an entry of the archive
 };
 
-// Text that the files of other programs begin with.
+// The first bytes of text files of other programs.
 constexpr Signature kTexts[] = {
     {{"the pointer that Git LFS leaves in place of a file", "fetch the file itself: git lfs pull"},
      "version https://git-lfs.github.com/spec/"},
@@ -49,7 +49,7 @@ constexpr Signature kTexts[] = {
     {{"a pickle of protocol 0", kOldPickle}, "ccollections\n"},
 };
 
-// Formats with bytes that no text has.
+// Formats with bytes that cannot occur in text.
 constexpr Signature kBinaries[] = {
     {{"a GGUF model", kPlainWeights}, "GGUF"},
     {{"a GGML model", kPlainWeights}, "lmgg"},
@@ -105,7 +105,7 @@ constexpr Signature kBinaries[] = {
      "ELF"},
     {{"UTF-16 text", "convert it to UTF-8: iconv -f utf-16 -t utf-8 FILE"}, "\xff\xfe"},
     {{"UTF-16 text", "convert it to UTF-8: iconv -f utf-16 -t utf-8 FILE"}, "\xfe\xff"},
-    // Protocol buffers begin with a field, not with a name of their own: see also is_onnx and is_saved_model.
+    // Protocol buffers start with a field, not a magic number: see also is_onnx and is_saved_model.
     {.file = {"an ONNX model", kOnnx}, .name = ".onnx"},
     {.file = {"a TensorFlow graph", kSavedModel}, .name = ".pb"},
     {.file = {"a Core ML model", kPlainWeights}, .name = ".mlmodel"},
@@ -120,7 +120,7 @@ constexpr Signature kBinaries[] = {
      .name = ".msgpack"},
 };
 
-// Names of entries by which archives are known, the particular ones first.
+// Names of entries that identify archives, specific ones first.
 constexpr Signature kArchives[] = {
     {.file = {"a TorchScript archive (torch.jit.save)",
               "its weights in Python: torch.save(torch.jit.load(path).state_dict(), \"weights.pt\")"},

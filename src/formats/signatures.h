@@ -1,5 +1,5 @@
-// Files of other programs that are not read here: what they are, and what to do with them. Known by their first bytes
-// whatever they are called; by name only where the bytes tell nothing.
+// Recognizes files of other programs that are not supported here, with advice on what to do with them. Decides by their
+// first bytes, whatever the name; by the name only if the bytes are not distinctive.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,14 +13,14 @@ struct Foreign {
   std::string_view what, advice;
 };
 
-// Null if the bytes and the name say nothing.
+// Returns null if neither bytes nor name match.
 const Foreign* recognise(std::string_view bytes, const std::string& path);
 // The same for an archive, by the names of its entries.
 const Foreign* recognise_archive(const std::vector<ZipEntry>& entries);
-// A directory that another program reads as one thing, by the names in it.
+// A directory that another program treats as one file, by the names in it.
 const Foreign* recognise_directory(const std::vector<std::string>& names);
 
-// Whether the beginning holds bytes that no text has.
+// True if the first bytes cannot occur in text.
 bool is_binary(std::string_view bytes);
 
 }  // namespace sheaf::formats

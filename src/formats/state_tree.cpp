@@ -1,5 +1,5 @@
-// The structure is JSON: null, booleans, ints, floats and strings stand for themselves, arrays for lists; everything
-// else is an object of one member: t (the name of an array), d (a dict), u (a tuple), k (a keyword), f (a float that
+// The structure is JSON: null, booleans, ints, floats and strings stand for themselves, arrays for lists. Any other
+// value is an object with one member: t (the name of an array), d (a dict), u (a tuple), k (a keyword), f (a float that
 // JSON cannot write), b (a string that is not UTF-8, in hexadecimal).
 #include "formats/state_tree.h"
 
@@ -83,7 +83,7 @@ class Splitter {
     return key;
   }
 
-  // Numbers are arrays too, for other programs; the structure is what we read.
+  // Numbers are also stored as arrays, for other programs; we read them from the structure.
   template <class Store>
   void number(const std::string& path, DType d, Store store, const std::string& text) {
     plain_ = false;
@@ -126,7 +126,7 @@ class Splitter {
   void open(const Value& v) {
     if (v.is_dict()) {
       const DictObj& d = v.as_dict();
-      bool like_list = true;  // keys 0…n-1 come back as a list; an empty dict is no array at all
+      bool like_list = true;  // keys 0…n-1 would be read as a list; an empty dict has no array
       for (size_t i = 0; i < d.size(); ++i)
         like_list = like_list && d.find(Name(std::to_string(i)));
       if (like_list) plain_ = false;

@@ -1,4 +1,4 @@
-// Trees as arrays with names and a JSON text that says where each belongs. Private to the safetensors format.
+// Flattens trees to named arrays and a JSON text that describes where each belongs. Private to the safetensors format.
 #pragma once
 #include <map>
 #include <string>
@@ -9,10 +9,10 @@ namespace sheaf::formats {
 
 struct StateTree {
   std::map<std::string, Tensor> arrays;  // in the order of the names
-  std::string structure;                 // empty when the names alone say everything
+  std::string structure;                 // empty if the names alone determine the tree
 };
 
-// Throws UserError for what has no lasting form (functions, atoms …).
+// Throws UserError for values that cannot be stored (functions, atoms …).
 StateTree split_state(const Value& v);
 Value join_state(std::string_view structure, const std::map<std::string, Value>& arrays);
 

@@ -1,5 +1,5 @@
-// Reads Thrift's compact protocol, in which Parquet describes itself: structs of numbered fields. Fields that nobody
-// asks for are skipped.
+// Reads Thrift's compact protocol, in which Parquet stores its metadata: structs of numbered fields. Skips fields that
+// the caller does not read.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -15,7 +15,7 @@ class ThriftReader {
   explicit ThriftReader(std::string_view bytes) : in_(bytes) {}
   size_t position() const { return in_.position(); }
 
-  // f(id, type) for each field; true if it took the value, which is skipped otherwise.
+  // Calls f(id, type) for each field. f returns true if it read the value; else the value is skipped.
   template <class F>
   void structure(F&& f) {
     Nest nest(*this);
@@ -28,7 +28,7 @@ class ThriftReader {
       if (!f(id, type)) skip(type);
     }
   }
-  // f() for each element, which it takes if `take_if` is the type of the elements; others are skipped.
+  // Calls f() for each element if the element type is `take_if`, and f reads it; skips elements of other types.
   template <class F>
   void list(Type take_if, F&& f) {
     auto [type, count] = list_head();
@@ -66,7 +66,7 @@ class ThriftReader {
   std::pair<Type, uint64_t> list_head() {
     auto head = in_.number<uint8_t>();
     uint64_t count = head >> 4 == 15 ? varint() : head >> 4;
-    // Every element takes a byte at least.
+    // Every element takes at least one byte.
     if (count > in_.left()) throw runtime_error("a list is longer than the file");
     return {static_cast<Type>(head & 15), count};
   }
@@ -79,7 +79,7 @@ class ThriftReader {
   void skip(Type type) {
     switch (type) {
       case True:
-      case False: return;  // the type is the value
+      case False: return;  // the type encodes the value
       case Byte: in_.take(1); return;
       case I16:
       case I32:

@@ -19,10 +19,10 @@ using pickle::Node;
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("torch: " + message); }
 
-// The pickle of the number 0x1950a86a20f9469cfc6c that begins files of the older layout.
+// The pickle of the number 0x1950a86a20f9469cfc6c, with which files of the older layout start.
 constexpr std::string_view kLegacyMagic{"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.", 15};
 
-// A persistent id is ('storage', type, key, location, number of elements, …): the type and key are all that counts.
+// A persistent id is ('storage', type, key, location, number of elements, …); only type and key matter.
 struct StorageId {
   std::string type, key;
 };
@@ -71,7 +71,7 @@ Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer
   std::string prefix(pickle_name.substr(0, pickle_name.size() - std::string_view("data.pkl").size()));
   Storages storages;
   std::string_view program;
-  bool in_place = true;  // views reach into the file itself; where an entry had to be inflated, all are copied
+  bool in_place = true;  // tensors can be views of the file; if any entry had to be inflated, all are copied
   for (const ZipEntry& e : entries) {
     if (e.name == pickle_name)
       program = e.data;
@@ -86,8 +86,8 @@ Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer
 
 bool is_torch_legacy(std::string_view bytes) { return bytes.starts_with(kLegacyMagic); }
 
-// Pickles in a row: the number above, the version, facts about the machine, the object, the keys of its storages; then
-// for each key the number of elements and their bytes. Element sizes are only known from the object, so it is read
+// Consecutive pickles: the magic number, the version, facts about the machine, the object, the keys of its storages;
+// then for each key the number of elements and their bytes. Element sizes are only known from the object, so it is read
 // twice.
 Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole, Objects objects) {
   size_t at = kLegacyMagic.size();

@@ -1,5 +1,6 @@
-// PyTorch checkpoints (torch.save): a zip archive of a pickle and raw storages, or the older layout, several pickles in
-// a row, followed by the storages. Nothing is ever called: tensors, containers, numbers and text come back.
+// PyTorch checkpoints (torch.save): a zip archive of a pickle and raw storages, or the older layout of several
+// consecutive pickles followed by the storages. Never calls anything from the file: returns tensors, containers,
+// numbers and text.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,9 +17,9 @@ Value parse_torch_archive(const std::vector<ZipEntry>& entries, const Ref<Buffer
                           Objects objects = Objects::Refuse);
 bool is_torch_legacy(std::string_view bytes);
 Value parse_torch_legacy(std::string_view bytes, const Ref<Buffer>& whole = {}, Objects objects = Objects::Refuse);
-// Either, for a file that claims to be one.
+// Either layout, for a file that claims to be one of them.
 Value parse_torch(std::string_view bytes);
-// A tree of data, keywords as text, in the newer layout.
+// Writes a tree of data, keywords as text, in the newer layout.
 std::string write_torch(const Value& v);
 
 }  // namespace sheaf::formats

@@ -1,5 +1,5 @@
-// Archives as torch.save writes them: a pickle of the tree, in which tensors name their storages, and a file for
-// each storage.
+// Archives in the format of torch.save: a pickle of the tree, in which tensors refer to their storages, and an entry
+// for each storage.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace sheaf::formats {
 namespace {
 
-constexpr int kMaxDepth = 200;  // Python's own unpickler is no deeper by far
-constexpr size_t kAlign = 64;   // where storages begin, so that both sides can map them
+constexpr int kMaxDepth = 200;  // Python's own unpickler supports far less depth
+constexpr size_t kAlign = 64;   // alignment of storages, so that both sides can map them
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("torch: " + message); }
 
-// 0.1f as 0.1, which is the number that was meant: as a double it would be 0.10000000149011612.
+// 0.1f as 0.1, the intended number: as a double it would be 0.10000000149011612.
 double as_python_reads(float f) {
   char digits[64];
   char* end = std::to_chars(digits, digits + sizeof digits, f).ptr;
@@ -29,8 +29,8 @@ double as_python_reads(float f) {
   return static_cast<float>(d) == f ? d : f;
 }
 
-// Keys are text here; dicts of PyTorch with ints for keys (the state of an optimizer) come with all of them spelt as
-// such. Among other names a number is one of them, as in a vocabulary.
+// Keys are text here. PyTorch dicts with int keys (an optimizer's state) consist of number-like keys only. Among other
+// names a number is an ordinary key, as in a vocabulary.
 bool has_int_keys(const DictObj& d) {
   auto is_int = [](const DictEntry& e) {
     const std::string& s = e.key.str();
@@ -41,7 +41,7 @@ bool has_int_keys(const DictObj& d) {
   return d.size() > 0 && std::all_of(d.entries().begin(), d.entries().end(), is_int);
 }
 
-// Protocol 2, as torch.save uses: what PyTorch loads with weights_only, which calls nothing but what rebuilds tensors.
+// Protocol 2, as torch.save uses: loadable with weights_only, which calls only the functions that rebuild tensors.
 class PickleWriter {
  public:
   std::string program{"\x80\x02", 2};
@@ -123,8 +123,8 @@ class PickleWriter {
     program += 't';
   }
 
-  // _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks); _v3 with a dtype for those that have no
-  // storage class of their own.
+  // _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks); _v3 with a dtype for types without a
+  // storage class.
   void tensor(const Tensor& t) {
     std::string_view storage = pickle::torch_storage_of(t.dtype);
     bool typed = storage.empty();

@@ -28,7 +28,7 @@ Format read_format(std::string_view bytes) {
   f.rate = in.number<uint32_t>();
   in.take(6);
   f.bits = in.number<uint16_t>();
-  if (f.kind == 0xFFFE) {  // extensible: the kind is at the head of an identifier
+  if (f.kind == 0xFFFE) {  // extensible: the kind is the first field of a GUID
     in.take(8);
     f.kind = in.number<uint16_t>();
   }
@@ -81,7 +81,7 @@ Value parse_wav(std::string_view bytes) {
       f = read_format(in.take(length));
     } else if (name == "data") {
       if (f.channels == 0) fail("samples before their format");
-      // Sound that was being written when its program ended has a length of 0 or of 4 GiB: what is there counts.
+      // A recording whose program was killed has a length of 0 or 4 GiB: use the data that exist.
       std::string_view data = in.take(length == 0 || length == 0xFFFFFFFF ? in.left() : length);
       int64_t width = f.bits / 8, frames = static_cast<int64_t>(data.size()) / (width * f.channels);
       Tensor t = empty_tensor(DType::F32, f.channels == 1 ? Dims{frames} : Dims{frames, f.channels});

@@ -8,10 +8,10 @@
 namespace sheaf::formats {
 
 bool is_wav(std::string_view bytes);
-// {:rate n :samples x}: f32 from -1 to 1, [T], or [T, C] for several channels. Whole numbers of 8 to 32 bits and
+// {:rate n :samples x}: f32 from -1 to 1, [T], or [T, C] for several channels. Reads integers of 8 to 32 bits and
 // floats.
 Value parse_wav(std::string_view bytes);
-// The same dict back: i16 samples as they are, floats rounded to 16 bits.
+// Writes such a dict: i16 samples unchanged, floats rounded to 16 bits.
 std::string write_wav(const Value& v);
 
 }  // namespace sheaf::formats

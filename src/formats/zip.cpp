@@ -9,8 +9,8 @@ namespace {
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
                    kLocator64 = 0x07064b50;
 constexpr size_t kLocalBytes = 30;            // of a local header, before the name
-constexpr uint16_t kZip64Field = 1;           // the extra field with what did not fit 32 bits
-constexpr uint16_t kPlain = 20, kLarge = 45;  // versions of the format, the second with 64-bit sizes
+constexpr uint16_t kZip64Field = 1;           // the extra field for numbers beyond 32 bits
+constexpr uint16_t kPlain = 20, kLarge = 45;  // format versions, the second with 64-bit sizes
 
 [[noreturn]] void fail(const std::string& message) { throw runtime_error("zip: " + message); }
 
@@ -23,7 +23,7 @@ struct Directory {
   uint64_t entries, offset;
 };
 
-// What the 32-bit (16-bit) fields hold when the number stands in a 64-bit one.
+// The values of the 32-bit (16-bit) fields if the number is in a 64-bit field.
 constexpr struct {
   uint16_t entries;
   uint32_t size;
@@ -36,9 +36,9 @@ Directory find_directory(std::string_view bytes) {
   auto entries = in.number<uint16_t>();
   auto directory_bytes = in.number<uint32_t>();
   auto offset = in.number<uint32_t>();
-  in.take(in.number<uint16_t>());  // the comment: a file that ends before it is cut off
+  in.take(in.number<uint16_t>());  // the comment: a file that ends before it is truncated
   if (entries != kIn64.entries && offset != kIn64.size && directory_bytes != kIn64.size) return {entries, offset};
-  // Large archives: a locator of 20 bytes before the end record says where the 64-bit one is.
+  // Large archives: a 20-byte locator before the end record contains the offset of the 64-bit record.
   if (at < 20) fail("no 64-bit directory");
   ByteReader locator(from(bytes, at - 20 + 8));
   ByteReader big(from(bytes, locator.number<uint64_t>()));
@@ -99,7 +99,7 @@ void put(std::string& out, T v) {
   out.append(reinterpret_cast<const char*>(&v), sizeof v);
 }
 
-// The extra field with `numbers`, or nothing when there are none.
+// The extra field with `numbers`, or empty without any.
 std::string zip64_field(std::initializer_list<uint64_t> numbers) {
   std::string out;
   if (numbers.size() == 0) return out;
@@ -110,7 +110,8 @@ std::string zip64_field(std::initializer_list<uint64_t> numbers) {
   return out;
 }
 
-// What the local header and the directory say alike: version, no flags, stored, the first day of the format, sizes.
+// The fields that the local header and the directory share: version, no flags, stored, the first day of the format,
+// sizes.
 void put_description(std::string& out, const ZipEntry& e, uint32_t crc, bool large, const std::string& zip64,
                      size_t extra_bytes) {
   for (uint16_t v : {zip64.empty() ? kPlain : kLarge, uint16_t{0}, uint16_t{0}, uint16_t{0}, uint16_t{0x21}})
@@ -122,13 +123,13 @@ void put_description(std::string& out, const ZipEntry& e, uint32_t crc, bool lar
   put(out, static_cast<uint16_t>(extra_bytes));
 }
 
-// An extra field that moves what follows to a multiple of `align`; at least its own head of 4 bytes, or nothing.
+// An extra field that aligns the following data to `align`; at least its own 4-byte header, or empty.
 std::string padding(size_t data_at, size_t align) {
   size_t bytes = (align - data_at % align) % align;
   if (bytes == 0) return {};
   if (bytes < 4) bytes += align;
   std::string out;
-  put(out, uint16_t{0x4246});  // "FB", as PyTorch names it
+  put(out, uint16_t{0x4246});  // "FB", PyTorch's name for it
   put(out, static_cast<uint16_t>(bytes - 4));
   out.append(bytes - 4, 'Z');
   return out;
@@ -147,7 +148,7 @@ std::vector<ZipEntry> read_zip(std::string_view bytes) {
   uint64_t total = 0;
   for (uint64_t i = 0; i < directory.entries; ++i) {
     out.push_back(read_entry(bytes, in));
-    // Entries may not share bytes: a small file could otherwise stand for an enormous one.
+    // Entries may not overlap: a small file could otherwise expand to an enormous one.
     total += out.back().stored_bytes;
     if (total > bytes.size()) fail("entries overlap");
   }
@@ -159,7 +160,7 @@ std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& lay
   size_t total = 0;
   for (const ZipEntry& e : entries)
     total += e.data.size() + 2 * e.name.size() + 200 + 2 * layout.align;
-  out.reserve(total);  // growing by doubling would hold an archive of gigabytes three times
+  out.reserve(total);  // growing by doubling would hold a multi-gigabyte archive three times
   for (const ZipEntry& e : entries) {
     if (e.name.size() > 0xFFFF) fail("a name above 64 KiB");
     uint64_t size = e.data.size(), offset = out.size();
@@ -186,7 +187,7 @@ std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& lay
   if (large) {
     uint64_t at = out.size();
     put(out, kEnd64);
-    put(out, uint64_t{44});  // bytes that follow
+    put(out, uint64_t{44});  // number of bytes that follow
     for (int i = 0; i < 2; ++i)
       put(out, kLarge);
     for (int i = 0; i < 2; ++i)

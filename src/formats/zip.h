@@ -1,4 +1,4 @@
-// Zip archives as NumPy and PyTorch write them: entries are stored, or deflated.
+// Zip archives as NumPy and PyTorch write them: entries are stored or deflated.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,8 +8,8 @@
 namespace sheaf::formats {
 
 struct ZipEntry {
-  std::string_view name, data;  // into the archive's bytes; data into `inflated` if that is set
-  uint64_t stored_bytes = 0;    // what it takes in the archive
+  std::string_view name, data;  // slices of the archive's bytes; data of `inflated` if that is set
+  uint64_t stored_bytes = 0;    // its size in the archive
   std::shared_ptr<const std::string> inflated;
 };
 
@@ -18,10 +18,10 @@ bool is_zip(std::string_view bytes);
 std::vector<ZipEntry> read_zip(std::string_view bytes);
 
 struct ZipLayout {
-  size_t align = 1;             // data begin at multiples of it
-  uint64_t large = 0xFFFFFFFF;  // sizes and positions from here on are written as 64-bit ones (tests lower it)
+  size_t align = 1;             // alignment of each entry's data
+  uint64_t large = 0xFFFFFFFF;  // larger sizes and offsets are written as 64-bit ones (tests lower it)
 };
-// Entries are stored; only name and data matter.
+// Stores all entries uncompressed; reads only their name and data.
 std::string write_zip(const std::vector<ZipEntry>& entries, const ZipLayout& layout = {});
 
 }  // namespace sheaf::formats
