@@ -1,4 +1,4 @@
-// `sheaf cache`: what the disk cache of compiled code holds.
+// `sheaf cache`: lists the disk cache of compiled code.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 

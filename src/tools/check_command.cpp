@@ -1,4 +1,4 @@
-// `sheaf check`: every error of programs, without running them.
+// `sheaf check`: reports every error of programs without running them.
 #include <fmt/format.h>
 
 #include "advice/report.h"
@@ -16,7 +16,7 @@ Value position(const LineCol& at) {
   return make_dict({{Name("line"), Value::integer(at.line)}, {Name("column"), Value::integer(at.column)}});
 }
 
-// One line for an editor.
+// One error as a line of JSON, for an editor.
 std::string json_line(const UserError& e) {
   std::string hints;
   for (const std::string& h : e.hints)

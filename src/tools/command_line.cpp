@@ -15,13 +15,13 @@
 namespace sheaf::tools {
 namespace {
 
-// Also a pipe, as /dev/stdin and <(…) of a shell are.
+// True also for a pipe, such as a shell's /dev/stdin and <(…).
 bool is_file(const std::string& word) {
   std::error_code ec;
   return std::filesystem::exists(word, ec) && !std::filesystem::is_directory(word, ec);
 }
 
-// A program: also standard input, and one that does not exist, which is reported as unreadable rather than as an
+// True for a program: also for standard input, and for a missing file, which is reported as unreadable instead of as an
 // unknown command.
 bool names_program(const std::string& word) { return word == "-" || word.ends_with(".shf") || is_file(word); }
 
@@ -70,7 +70,7 @@ std::string one_of(const std::string& flag, const std::string& value, std::initi
   throw UsageError(fmt::format("{}: expected one of {}, got '{}'", flag, list, value));
 }
 
-// "cpu", "cuda", "cuda:1"; the original's other names are known, so that programs started with them still run.
+// "cpu", "cuda", "cuda:1"; accepts the original's other names, so that programs started with them still run.
 std::string device_name(const std::string& name) {
   for (const char* known : {"cpu", "sim", "cuda", "metal", "vulkan"})
     if (name == known) return name;
@@ -95,7 +95,7 @@ std::string pass_name(const std::string& flag, const std::string& name) {
   throw UsageError(fmt::format("{}: there is no pass '{}'; the passes are:{}", flag, name, list));
 }
 
-// "; did you mean --jit-profile?" of the words that follow `mark` in the usage text, or "".
+// "; did you mean --jit-profile?", from the words after `mark` in the usage text, or "".
 std::string suggestion(std::string_view word, std::string_view mark) {
   const std::string usage = usage_text();
   std::vector<std::string_view> known;
@@ -117,7 +117,7 @@ class Parser {
   explicit Parser(const std::vector<std::string>& words) : words_(words) {}
 
   Options parse() {
-    // --help and --version win wherever they stand, except among the words meant for the program.
+    // --help and --version take precedence anywhere, except among the program's own arguments.
     for (const std::string& w : words_) {
       if (w == "--") break;
       if (w == "-h" || w == "--help") return {.mode = Mode::Help};
@@ -150,7 +150,7 @@ class Parser {
     head_ = w;
   }
 
-  // A flag of ours; true when it (and its value) has been taken.
+  // Handles one of our flags; returns true if it (and its value) was consumed.
   bool flag(const std::string& w) {
     if (w == "-v" || w == "--verbose") return ++o_.verbosity, true;
     if (w == "-vv") return o_.verbosity = std::max(o_.verbosity, 2), true;
@@ -160,7 +160,7 @@ class Parser {
     if (w == "--fullgraph") return o_.fullgraph = true;
     if (w == "--perf-hints") return o_.perf_hints = true;
     if (w == "--max-autotune") return o_.max_autotune = true;
-    // `sheaf fmt --check` is another.
+    // `sheaf fmt --check` is another flag.
     if (w == "--check" && (!head_ || names_program(*head_))) return o_.check = true;
     if (w == "--trace") {
       o_.trace = true;
@@ -170,7 +170,7 @@ class Parser {
       return true;
     }
     if (w == "-c") {
-      // Words that look like flags of ours stay flags, except right after -c: (- 5) may be written -c -5.
+      // Words that look like our flags stay flags, except right after -c: (- 5) may be written -c -5.
       if (at_ == words_.size() || words_[at_] == "--") throw UsageError("-c requires an argument");
       has_expression_ = true;
       expression_ += (expression_.empty() ? "" : " ") + words_[at_++];
@@ -254,8 +254,8 @@ class Parser {
   const std::vector<std::string>& words_;
   size_t at_ = 0;
   Options o_;
-  std::optional<std::string> head_;  // the word that decides
-  std::vector<std::string> tail_;    // what follows it
+  std::optional<std::string> head_;  // the word that selects the command
+  std::vector<std::string> tail_;    // the words after it
   bool has_expression_ = false, has_rest_ = false;
   std::string expression_;
   std::vector<std::string> rest_;  // after --

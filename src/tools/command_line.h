@@ -1,4 +1,4 @@
-// The command line, as toolchain specification §1 and our additions to it say.
+// The command line, as specified in toolchain specification §1, with our additions.
 #pragma once
 #include <cstddef>
 #include <stdexcept>
@@ -42,7 +42,7 @@ struct Options {
   std::vector<GuardSpec> guards;
 
   std::string emit;                              // forms, core, graph, grad, fused, plan, loop, llvm, asm, gpu
-  int threads = 0;                               // 0: what the machine has
+  int threads = 0;                               // 0: all of the machine's
   size_t max_memory = 0, max_device_memory = 0;  // bytes; 0: no limit
   // For the compiler.
   std::string jit, backend, dynamic, cache_dir;
@@ -53,7 +53,7 @@ struct Options {
   bool is_watched() const { return trace || !trace_out.empty() || !guards.empty(); }
 };
 
-// The message as the user sees it, without the leading "sheaf: ".
+// The message for the user, without the leading "sheaf: ".
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -61,7 +61,7 @@ struct UsageError : std::runtime_error {
 // Throws UsageError.
 Options parse_command_line(const std::vector<std::string>& words);
 
-// What --help prints.
+// The text of --help.
 std::string usage_text();
 
 }  // namespace sheaf::tools

@@ -1,4 +1,4 @@
-// What main dispatches to. Each returns the exit status; they run on the large stack.
+// The commands to which main dispatches. Each returns the exit status; they run on the large stack.
 #pragma once
 #include "tools/command_line.h"
 
@@ -15,7 +15,7 @@ int run_doc(const Options& options);
 int run_explain(const Options& options);
 int run_cache(const Options& options);
 int run_devices(const Options& options);
-// --emit: prints a stage of the program instead of running it.
+// --emit: prints a compilation stage of the program instead of running it.
 int run_emit(const Options& options);
 
 }  // namespace sheaf::tools

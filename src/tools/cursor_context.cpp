@@ -11,10 +11,10 @@ using syntax::Lexer;
 using syntax::Token;
 using syntax::TokenKind;
 
-// A bracket that is open at the cursor.
+// A bracket still open at the cursor.
 struct Open {
   char bracket;
-  bool quoted;            // data: what it holds is no call
+  bool quoted;            // data: contains no calls
   size_t items = 0;       // read so far
   std::string_view head;  // the first of them, if it is an atom
 };
@@ -54,7 +54,7 @@ CursorContext context_at(std::string_view text, size_t cursor) {
         out.word = t.begin + 1;
         break;
       case TokenKind::Comment:
-        // Its newline is not part of it: right after one the cursor is on the next line.
+        // The newline is not part of a comment: right after one the cursor is on the next line.
         if (t.end == cursor) out.place = CursorContext::Place::Comment;
         break;
       default: break;

@@ -1,4 +1,4 @@
-// `sheaf devices`: what programs can run on, and why they cannot run on the rest.
+// `sheaf devices`: the devices that programs can use, and why they cannot use the others.
 #include <fmt/format.h>
 
 #include "builtins/host/output.h"

@@ -1,4 +1,4 @@
-// Runs the examples of the reference, each in a session of its own.
+// Runs the examples of the reference, each in its own session.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -42,7 +42,7 @@ Outcome run_example(const std::string& code) {
   return o;
 }
 
-// Equal up to blanks and to numbers that differ by little.
+// Equal up to blanks and small differences of numbers.
 bool nearly_equal(const std::string& a, const std::string& b) {
   const char *p = a.c_str(), *q = b.c_str();
   auto blank = [](char c) { return c == ' ' || c == '\n'; };
@@ -76,11 +76,11 @@ bool holds(const DocExample& x, const Outcome& o) {
   if (x.mark == "!!") return o.error.starts_with(x.result);
   if (!o.error.empty()) return false;
   if (x.mark == "~>") return nearly_equal(o.output, x.result);
-  // Doc strings indent continuation lines by their own column.
+  // Doc strings indent continuation lines to their own column.
   return x.mark.empty() || without_blanks(o.output) == without_blanks(x.result);
 }
 
-// Examples may write files: they do so here.
+// The working folder of examples, which may write files.
 class ScratchFolder {
  public:
   ScratchFolder() : before_(fs::current_path()) {

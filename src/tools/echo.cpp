@@ -55,7 +55,7 @@ std::string leaf_text(const Value& v) {
 
 bool is_node(const Value& v) { return v.is_dict() || v.is_seq(); }
 
-// Whether two values look the same in the tree.
+// True if two values look the same in the tree.
 bool same_outline(const Value& a, const Value& b, int depth) {
   if (a.tag() != b.tag() || depth > kMaxDepth) return false;
   if (a.is_tensor()) return a.as_tensor().dtype == b.as_tensor().dtype && a.as_tensor().sizes == b.as_tensor().sizes;
@@ -77,7 +77,7 @@ bool same_outline(const Value& a, const Value& b, int depth) {
 
 class Tree {
  public:
-  // The lines of a node's children, without a head of its own.
+  // The lines of a node's children, without its own line.
   void children(const Value& v, const std::string& indent, int depth) {
     if (depth > kMaxDepth) return line(indent + "...");
     if (lines > kMaxLines) return;

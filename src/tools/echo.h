@@ -1,4 +1,4 @@
-// How the prompt shows results.
+// How the prompt displays results.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,8 +9,8 @@ namespace sheaf::tools {
 
 // "=> 42", "=> tensor f32[2] = [1. 2.]", continuation lines indented.
 std::string echo_text(const Value& v);
-// For a value with many tensors: its structure, with the shape and not the contents of every leaf. Equal neighbours in
-// a list share a line. Reads no element, so the size of the tensors does not matter. Nothing for other values.
+// For a value with many tensors: its structure, with the shape instead of the contents of every leaf. Equal neighbors
+// in a list share a line. Reads no elements, so tensors may be large. Returns nothing for other values.
 std::optional<std::string> shape_tree_text(const Value& v);
 // ":type": "int", "tensor f32[2x3]", "list of 3", "function of (x, p)" …
 std::string type_text(const Value& v);

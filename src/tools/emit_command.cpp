@@ -1,4 +1,4 @@
-// --emit: the stages of a program as text.
+// --emit: prints the compilation stages of a program.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -40,7 +40,7 @@ std::string core_text(eval::Session& session, uint32_t source) {
   std::string out;
   for (const auto& p : session.analyze(forms))
     out += core_of(*p);
-  // Functions are compiled into their cells, not into the code of the form that defines them.
+  // Functions are compiled into their cells, not into the code of their defining form.
   for (eval::Cell* c : session.globals().user_cells()) {
     if (c->broken) out += fmt::format("; {} does not compile: {}\n\n", c->name.str(), one_line(*c->broken));
     if (c->value.tag() != Tag::Function) continue;
@@ -50,7 +50,7 @@ std::string core_text(eval::Session& session, uint32_t source) {
   return out;
 }
 
-// Graphs and kernels exist once something is compiled: runs the program and prints them as they are made.
+// Graphs and kernels only exist once something is compiled: runs the program and prints them as they are created.
 int run_and_show(const Options& o, uint32_t source) {
   int compiled = 0;
   bool graphs = o.emit == "graph" || o.emit == "grad";

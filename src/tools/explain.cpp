@@ -1,4 +1,4 @@
-// `sheaf explain`: runs a program and says how each of its functions ran, and why.
+// `sheaf explain`: runs a program and reports how each of its functions ran, and why.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace sheaf::tools {
 namespace {
 
-// The types of arguments, as far as they fit: "f32[4 8], {:w f32[8 2] :b f32[2]}, 3".
+// Adds the types of arguments, as far as they fit: "f32[4 8], {:w f32[8 2] :b f32[2]}, 3".
 void add_types(const Value& v, std::string& out) {
   constexpr size_t kEnough = 120;
   if (out.size() > kEnough) return;
@@ -74,7 +74,7 @@ std::string types_text(std::span<const Value> args) {
   return out;
 }
 
-// Counts the calls of each function, and knows the arguments of the last one.
+// Counts the calls of each function, and keeps the arguments of the last one.
 class CallCounter final : public eval::CallObserver {
  public:
   CallCounter() : CallObserver(false) {}
@@ -107,13 +107,13 @@ class CallCounter final : public eval::CallObserver {
 };
 
 struct Story {
-  std::vector<std::string> variants;  // what each was compiled for
+  std::vector<std::string> variants;  // the arguments that each was compiled for
   std::set<std::string> reasons;      // for not compiling
 };
 
 constexpr size_t kShownVariants = 8;
 
-// Why a function of which the tracer said nothing was interpreted.
+// Why a function without an event from the tracer was interpreted.
 std::string silent_reason(int64_t calls) {
   if (!trace::g_jit_enabled) return "compiling is switched off";
   if (calls == 1) return "called once; code is made at the second call with the same types";
@@ -124,7 +124,7 @@ std::string line(const std::string& name, int64_t calls, const Story& s, const s
   size_t n = s.variants.size();
   std::string how = n ? fmt::format("compiled ({} variant{})", n, n == 1 ? "" : "s") : "interpreted";
   std::string count =
-      calls ? fmt::format("{:>8} calls", calls) : "";  // nobody counts those of a function without a name
+      calls ? fmt::format("{:>8} calls", calls) : "";  // calls of a function without a name are not counted
   std::string out = fmt::format("  {:<30} {:<14}  {:<24} {}\n", name, count, how, at);
   for (size_t i = 0; i < std::min(n, kShownVariants); ++i) {
     bool same = i > 0 && std::find(s.variants.begin(), s.variants.begin() + static_cast<long>(i), s.variants[i]) !=
@@ -170,7 +170,7 @@ int run_explain(const Options& o) {
     std::map<std::string, int64_t> calls = counter.calls();
     for (const auto& [name, story] : stories)
       calls.emplace(name, 0);
-    std::string of_library;  // after the program's own
+    std::string of_library;  // shown after the program's own
     for (const auto& [name, n] : calls) {
       if (n <= 0 && !stories.count(name)) continue;
       eval::Cell* cell = session.globals().find_user(Name(name));

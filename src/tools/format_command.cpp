@@ -21,7 +21,7 @@ enum class Outcome { Same, Changed, Failed };
 
 Outcome format_text(const std::string& name, const std::string& text, std::string& formatted) {
   try {
-    syntax::read_all(add_source(name, text, SourceKind::File));  // for errors with their place
+    syntax::read_all(add_source(name, text, SourceKind::File));  // for errors with positions
     formatted = syntax::format_source(text);
   } catch (const UserError& e) {
     say_report(e);
@@ -30,7 +30,7 @@ Outcome format_text(const std::string& name, const std::string& text, std::strin
   return formatted == text ? Outcome::Same : Outcome::Changed;
 }
 
-// The formatted text goes to standard output; a text that cannot be read, nowhere: an editor keeps what it has.
+// Prints the formatted text to standard output. For an unreadable text it prints nothing: an editor keeps its buffer.
 Outcome format_stdin(bool check) {
   std::string formatted;
   Outcome outcome = format_text("<stdin>", read_stdin(), formatted);

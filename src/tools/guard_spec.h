@@ -12,7 +12,7 @@ struct GuardSpec {
   builtins::GuardCheck check;
 };
 
-// "no-nan", "range:LO:HI", "shape:D:D…", each also as "f:…". Nothing when it is none of these.
+// Parses "no-nan", "range:LO:HI", "shape:D:D…", each also as "f:…". Returns nothing for other texts.
 std::optional<GuardSpec> parse_guard_spec(const std::string& text);
 
 }  // namespace sheaf::tools

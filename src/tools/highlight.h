@@ -1,4 +1,4 @@
-// Colours of program text at the prompt.
+// Syntax highlighting at the prompt.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,11 +15,11 @@ std::string_view style_code(Style s);
 
 enum class NameKind : uint8_t { Unknown, Special, Function };
 
-// One style per byte. The bracket at the cursor (or before it) and its partner stand out.
+// One style per byte. Highlights the bracket at the cursor (or before it) and its partner.
 std::vector<Style> highlight(const std::string& text, size_t cursor,
                              const std::function<NameKind(std::string_view)>& kind_of);
 
-// The column (in bytes of its line) at which a new line at the end of `text` should start.
+// The column (in bytes of its line) for a new line at the end of `text`.
 size_t indent_after(std::string_view text);
 
 }  // namespace sheaf::tools

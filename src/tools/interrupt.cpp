@@ -16,8 +16,8 @@ namespace {
 pthread_t g_user_thread;
 std::atomic<int> g_unheard{0};
 
-// One request to end often comes as several signals: `timeout` sends its own to the program and to the group, a shell
-// passes on the hangup of its terminal, systemd sends SIGHUP after SIGTERM. What comes so soon is the same request.
+// One request to end often arrives as several signals: `timeout` sends its own to the program and to the group, a shell
+// forwards the hangup of its terminal, systemd sends SIGHUP after SIGTERM. Signals within this time are one request.
 constexpr int64_t kSameRequestNs = 1'000'000'000;
 std::atomic<int64_t> g_answered_ns{-kSameRequestNs};
 
@@ -46,7 +46,7 @@ void on_request_to_end(int signal) {
     g_answered_ns = now_ns();
   } else if (now_ns() - g_answered_ns >= kSameRequestNs) {
     handle(signal, SIG_DFL, 0);
-    raise(signal);  // arrives when this handler returns
+    raise(signal);  // delivered when this handler returns
   }
 }
 
@@ -59,7 +59,7 @@ void on_signal(int signal) {
     on_request_to_end(signal);
 }
 
-// Signals that end a program unless it listens. What was ignored from the start, as nohup has it, stays ignored.
+// Signals that end a program unless it handles them. Signals ignored from the start, as under nohup, stay ignored.
 constexpr int kEnding[] = {SIGTERM, SIGHUP};
 
 bool is_ignored(int signal) {
@@ -72,7 +72,7 @@ bool is_ignored(int signal) {
 
 InterruptHandler::InterruptHandler() {
   g_user_thread = pthread_self();
-  handle(SIGINT, on_signal, 0);  // without SA_RESTART: a program waiting for input wakes up
+  handle(SIGINT, on_signal, 0);  // without SA_RESTART: wakes a program that waits for input
   for (int signal : kEnding)
     if (!is_ignored(signal)) handle(signal, on_signal, SA_RESTART);
 }

@@ -13,7 +13,7 @@
 
 namespace sheaf::tools {
 
-// Control characters stand for themselves.
+// Control characters have their own codes.
 enum LineEditor::Key : int {
   kEnd = -1,
   kNone = -2,
@@ -48,7 +48,7 @@ bool is_word_char(char c) {
 bool LineEditor::enter_raw_mode() {
   raw_mode_.emplace(in_);
   if (!raw_mode_->active()) return false;
-  write_all("\033[?2004h");  // pasted text arrives in brackets
+  write_all("\033[?2004h");  // bracketed paste
   return true;
 }
 
@@ -66,7 +66,7 @@ void LineEditor::write_all(std::string_view s) {
   }
 }
 
-// kEnd at the end of input, kNone when nothing came in time (negative: wait for ever).
+// Returns kEnd at the end of input, kNone after a timeout (negative: wait indefinitely).
 int LineEditor::read_byte(int timeout_ms) {
   if (timeout_ms >= 0) {
     pollfd p{in_, POLLIN, 0};
@@ -180,7 +180,7 @@ size_t LineEditor::line_begin(size_t at) const {
 
 size_t LineEditor::line_end(size_t at) const { return std::min(text_.find('\n', at), text_.size()); }
 
-// Where the character at `at` is shown, relative to the first row.
+// The position of the character at `at` on screen, relative to the first row.
 LineEditor::Place LineEditor::place_of(size_t at, int columns) const {
   Place p{0, prompt_width_};
   for (size_t i = 0; i < at; i = next(i)) {
@@ -196,14 +196,14 @@ LineEditor::Place LineEditor::place_of(size_t at, int columns) const {
   return p;
 }
 
-// The hint, cut to one row: a second one would be drawn over what is above.
+// The hint, cut to one row: a second row would overwrite the lines above.
 std::string LineEditor::hint_line(int columns) const {
   std::string hint = hooks_.hint ? hooks_.hint(text_, cursor_) : "";
   std::replace(hint.begin(), hint.end(), '\n', ' ');
   return cut_to(std::move(hint), columns - 1);
 }
 
-// Draws the whole entry over what was drawn before: entries are short, and this cannot get out of step.
+// Redraws the whole entry: entries are short, and this cannot get out of sync.
 void LineEditor::draw(bool final) {
   int columns = std::max(terminal_width(), prompt_width_ + 4);
   std::string out = "\033[?25l";
@@ -276,12 +276,12 @@ void LineEditor::list(const std::vector<std::string>& words) {
   for (const std::string& w : words)
     width = std::max(width, w.size() + 2);
   size_t per_row = std::max<size_t>(1, static_cast<size_t>(columns) / std::max<size_t>(width, 1));
-  // A list that scrolls off the screen says less than its beginning.
+  // The beginning of a list is more useful than a list that scrolls off the screen.
   size_t most_rows = static_cast<size_t>(std::max(terminal_height() - 3, 1));
   size_t shown = std::min(words.size(), most_rows * per_row);
   size_t rows = (shown + per_row - 1) / per_row;
   for (size_t r = 0; r < rows; ++r) {
-    out += r == 0 ? "\r\n\033[J" : "\r\n";  // a hint was there
+    out += r == 0 ? "\r\n\033[J" : "\r\n";  // clears the hint
     for (size_t i = r; i < shown; i += rows)
       out += fmt::format("{:<{}}", words[i], i + rows < shown ? width : words[i].size());
   }
@@ -312,7 +312,7 @@ void LineEditor::show_history(int by) {
   cursor_ = text_.size();
 }
 
-// Up and down stay inside an entry of several lines until they leave it.
+// Up and down move within an entry of several lines before they leave it.
 void LineEditor::move_line(int by) {
   size_t begin = line_begin(cursor_), column = cursor_ - begin;
   if (by < 0) {
@@ -328,7 +328,7 @@ void LineEditor::move_line(int by) {
     --cursor_;
 }
 
-// Ctrl-R: the newest entry containing what is typed; Ctrl-R again for older ones.
+// Ctrl-R: the newest entry that contains the input; Ctrl-R again for older ones.
 void LineEditor::search() {
   std::string pattern, saved = text_;
   size_t at = history_.entries().size();
@@ -381,7 +381,7 @@ void LineEditor::suspend() {
   drawn_row_ = 0;
 }
 
-// One key. False for a key that means nothing.
+// Handles one key. Returns false for an unknown key.
 bool LineEditor::handle(int key) {
   switch (key) {
     case '\r':
@@ -447,7 +447,7 @@ LineEditor::Outcome LineEditor::edit() {
       complete(last == '\t');
     } else if (!handle(key)) {
       if (key >= 32 && key < 256) {
-        // The rest of a code point comes in the same breath; drawing half of one would garble it.
+        // The rest of a code point arrives at once; drawing half of one would garble it.
         std::string c(1, static_cast<char>(key));
         int more = key >= 0xF0 ? 3 : key >= 0xE0 ? 2 : key >= 0xC0 ? 1 : 0;
         for (int b; more > 0 && (b = read_byte(kEscapeTimeoutMs)) >= 0; --more)
@@ -457,7 +457,7 @@ LineEditor::Outcome LineEditor::edit() {
     }
     last = key;
     pollfd more{in_, POLLIN, 0};
-    if (!done_ && poll(&more, 1, 0) <= 0) draw();  // not between the keys of a burst
+    if (!done_ && poll(&more, 1, 0) <= 0) draw();  // not within a burst of keys
   }
   cursor_ = text_.size();
   draw(true);

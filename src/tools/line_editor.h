@@ -1,5 +1,5 @@
-// Editing of one entry, possibly of several lines, on a terminal: the keys of Emacs and the arrows, history,
-// completion, colours, hints. Owns the terminal's mode only while `read` runs.
+// Edits one entry, possibly of several lines, on a terminal: Emacs keys and arrows, history, completion, colors, hints.
+// Changes the terminal's mode only while `read` runs.
 #pragma once
 #include <functional>
 #include <optional>
@@ -21,9 +21,9 @@ struct Completions {
 struct EditorHooks {
   std::function<Completions(const std::string& text, size_t cursor)> complete;
   std::function<std::vector<Style>(const std::string& text, size_t cursor)> highlight;
-  // Whether Enter ends the entry; otherwise it starts a new line.
+  // True if Enter ends the entry; otherwise it starts a new line.
   std::function<bool(const std::string& text)> is_finished;
-  // One line about what is being typed, shown dim below the entry; "" for none.
+  // One line about the current input, shown dim below the entry; "" for none.
   std::function<std::string(const std::string& text, size_t cursor)> hint;
 };
 
@@ -75,10 +75,10 @@ class LineEditor {
   EditorHooks hooks_;
   std::string prompt_, continuation_;
   int prompt_width_ = 0;
-  std::string text_, killed_, draft_;  // draft_: what was being typed before the history was opened
+  std::string text_, killed_, draft_;  // draft_: the input before the history was opened
   size_t cursor_ = 0;
   size_t history_at_ = 0;
-  int drawn_row_ = 0;  // the row of the terminal's cursor, counted from the first of the entry
+  int drawn_row_ = 0;  // row of the terminal's cursor, relative to the first row of the entry
   bool searching_ = false;
   bool done_ = false;
   std::optional<RawMode> raw_mode_;

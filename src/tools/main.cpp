@@ -1,4 +1,4 @@
-// The sheaf program: reads the command line and hands over to a command, on a stack large enough for user code.
+// The sheaf program: reads the command line and dispatches to a command, on a stack large enough for user code.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -23,7 +23,7 @@
 namespace sheaf::tools {
 namespace {
 
-// The name is a known one. A CUDA device that was asked for and is not there is an error; for the others the original
+// The name must be a known one. A requested CUDA device that does not exist is an error; for the others the original
 // falls back to the CPU.
 void choose_device(const Options& o) {
   if (o.device == "sim" || o.device.starts_with("cuda")) try {
@@ -50,7 +50,7 @@ int run_command(const Options& o) {
     memory_limit.emplace(o.max_memory);
   }
   choose_device(o);
-  // -vv is for looking at the compiler at work.
+  // -vv shows the compiler at work.
   if (o.verbosity < 2)
     compiler::set_code_folder(o.cache_dir.empty() ? compiler::default_code_folder()
                                                   : std::filesystem::path(o.cache_dir));
@@ -89,10 +89,10 @@ int run(const std::vector<std::string>& words) {
   return 1;
 }
 
-// User code runs on a thread of its own, whose heap glibc grows page by page, with a system call for each: a tenth of
-// the time of compiling. So heaps begin with room (address space, not memory). Asking for that ends glibc's own choice
-// of what is large enough to be mapped by itself and unmapped when freed; tensors are kept for reuse anyhow, the
-// compiler's arrays should not be mapped each time.
+// User code runs on a separate thread, whose heap glibc grows page by page, with a system call for each: a tenth of
+// compile time. So heaps start with reserved space (address space, not memory). Setting this disables glibc's dynamic
+// threshold for blocks that are mapped and unmapped individually; tensors are pooled anyway, and the compiler's arrays
+// should not be mapped each time.
 void prepare_heap() {
 #ifdef __GLIBC__
   mallopt(M_TOP_PAD, 16 << 20);
@@ -105,7 +105,7 @@ void prepare_heap() {
 
 int main(int argc, char** argv) {
   sheaf::tools::prepare_heap();   // before anything is allocated
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further (ulimit -f) is an error of whoever writes it
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over its size limit (ulimit -f) is an error for its writer
   std::vector<std::string> words(argv + 1, argv + argc);
   int status = 1;
   try {

@@ -13,7 +13,7 @@
 namespace sheaf::tools {
 namespace {
 
-// A program that fills memory as fast as it can takes some 50 MB meanwhile.
+// A program that fills memory at full speed takes some 50 MB in one period.
 constexpr std::chrono::milliseconds kPeriod{20};
 
 double megabytes(size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }

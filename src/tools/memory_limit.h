@@ -1,7 +1,6 @@
-// --max-memory for all that the process holds: tensors have their own account (tensor/buffer_pool.h), which refuses an
-// allocation; compiled code, caches and values of the language are seen in what the process has in RAM. While one
-// lives, a thread looks now and then, and stops the program as Ctrl-C would (support/interrupt.h) once it holds too
-// much.
+// --max-memory for all memory of the process. Tensors have a budget of their own (tensor/buffer_pool.h), which refuses
+// an allocation; compiled code, caches and language values only show in resident memory. During its lifetime, a thread
+// polls resident memory and stops the program like Ctrl-C (support/interrupt.h) when it exceeds the limit.
 #pragma once
 #include <cstddef>
 
@@ -11,7 +10,7 @@ namespace sheaf::tools {
 
 class MemoryLimit {
  public:
-  // What the process has when this is made does not count: the program is not to blame for it.
+  // Memory resident at construction does not count: the program did not allocate it.
   explicit MemoryLimit(size_t bytes);
 
  private:

@@ -54,9 +54,9 @@ std::string MemoryProfile::report() {
   };
   std::string out =
       "Memory profile:\n" + row("Checkpoint", "RSS", "Delta") + fmt::format("  {:-<21}+{:-<12}+{:-<11}\n", "", "", "");
-  double before = 0;  // in the row above
+  double before = 0;  // in the previous row
   for (size_t i = 0; i < points_.size(); ++i) {
-    // A training takes thousands of gradients: of a long run of the same event the first and the last are shown.
+    // Training takes thousands of gradients: shows the first and last of a long run of equal events.
     size_t end = i + 1;
     while (end < points_.size() && points_[end].name == points_[i].name)
       ++end;

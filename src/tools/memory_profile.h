@@ -1,4 +1,4 @@
-// --mem-profile: resident memory at checkpoints and its peak, sampled by a thread of its own.
+// --mem-profile: resident memory at checkpoints and its peak, sampled by a separate thread.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// `sheaf new KIND NAME`: a small project to begin with.
+// `sheaf new KIND NAME`: creates a small project to start from.
 #include <fmt/format.h>
 
 #include <filesystem>

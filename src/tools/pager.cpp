@@ -27,14 +27,14 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// False when there is no such program or it cannot be started.
+// Returns false if the program does not exist or cannot be started.
 bool show_by_program(const char* pager, const std::string& text) {
   // NOLINTNEXTLINE(bugprone-command-processor): PAGER is a line for the shell, by convention
   std::FILE* pipe = popen(pager, "w");
   if (!pipe) return false;
   std::fwrite(text.data(), 1, text.size(), pipe);
   int status = pclose(pipe);
-  return status != 127 << 8;  // the shell's: no such command
+  return status != 127 << 8;  // the shell's status for an unknown command
 }
 
 void show_by_pages(const std::vector<std::string_view>& lines) {

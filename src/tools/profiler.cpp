@@ -61,7 +61,7 @@ void Profiler::close() {
   if (!open_.empty()) open_.back().child_ns += ns;
 }
 
-// The time stays with the caller.
+// The caller is charged with the time.
 void Profiler::cancel(eval::Callee, std::string_view) {
   if (std::this_thread::get_id() != thread_ || open_.empty()) return;
   Open top = open_.back();

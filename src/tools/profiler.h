@@ -1,4 +1,4 @@
-// --blame: how often every function was called, by whom, and where the time went.
+// --blame: the number of calls of every function, their callers, and where the time was spent.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -26,7 +26,7 @@ class Profiler final : public eval::CallObserver {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Times are inclusive and count the outermost of nested activations only.
+  // Times are inclusive; for nested activations only the outermost counts.
   struct Counts {
     int64_t calls = 0, total_ns = 0, self_ns = 0;
     int active = 0;
@@ -41,7 +41,7 @@ class Profiler final : public eval::CallObserver {
     Clock::time_point start;
     int64_t child_ns = 0;
   };
-  static constexpr int kProgram = -1;  // the caller of what top-level forms call
+  static constexpr int kProgram = -1;  // the caller of functions called by top-level forms
 
   void close();
   int id_of(std::string_view name);

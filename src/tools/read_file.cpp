@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 std::optional<std::string> why_unreadable(const std::string& path) {
   std::error_code ec;
   if (fs::is_directory(path, ec)) return std::strerror(EISDIR);
-  // Not opened for the sake of asking: what is on the other side of a named pipe would take that for its reader.
+  // Does not open the file: the other side of a named pipe would mistake that for its reader.
   if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
   return std::strerror(errno);
 }

@@ -41,7 +41,7 @@ std::string module_heading(const Span& span) {
 bool is_internal(const std::string& name) {
   return (name.starts_with('%') && name.size() > 1) || name.starts_with("@-");
 }
-// Helpers that only macros call.
+// True for helpers that only macros call.
 bool is_helper(const std::string& doc) { return doc.find("Only usable in macros.") != std::string::npos; }
 
 DocEntry builtin_entry(const builtins::BuiltinDef& d) {
@@ -95,7 +95,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The position of " ; => " and its like in a line, or npos.
+// The position of " ; => " or a similar mark in a line, or npos.
 size_t mark_position(const std::string& line) {
   for (const char* mark : {"; => ", "; ~> ", "; !! "})
     if (size_t at = line.rfind(mark); at != std::string::npos) return at;

@@ -1,5 +1,5 @@
-// The reference: one entry per special form, built-in, library function and macro, gathered from their tables and doc
-// strings. :help, :list, `sheaf doc`, init-ai and completion read it.
+// The reference: one entry per special form, built-in, library function and macro, collected from their tables and doc
+// strings. Read by :help, :list, `sheaf doc`, init-ai and completion.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@ namespace sheaf::tools {
 
 struct DocExample {
   std::string code;
-  std::string mark;  // "=>" the output, "~>" the output up to rounding, "!!" an error; "" nothing is said
+  std::string mark;  // "=>" the output, "~>" the output up to rounding, "!!" an error; "" none
   std::string result;
 };
 
@@ -24,19 +24,19 @@ struct DocEntry {
   std::vector<DocExample> examples;
 };
 
-// Everything that comes with Sheaf, by category, then by name.
+// All entries that come with Sheaf, by category, then by name.
 std::vector<DocEntry> reference_entries(eval::Session& session);
-// The entry of a name as the user means it: their own definition first.
+// The entry of a name; the user's own definition takes precedence.
 std::optional<DocEntry> find_entry(eval::Session& session, const std::string& name);
-// What is said of a name without an entry: what to use instead, and names like it.
+// The text for a name without an entry: its replacement here, and similar names.
 std::string no_entry_text(eval::Session& session, const std::string& name);
-// As :help and `sheaf doc NAME` print it.
+// The text that :help and `sheaf doc NAME` print.
 std::string entry_text(const DocEntry& e);
 
 // Splits a doc string into its text and its examples.
 void parse_doc(const std::string& doc, DocEntry& out);
 
-// `sheaf doc --check [NAME]`: runs the examples and says which ones do not give what they claim. The exit status.
+// `sheaf doc --check [NAME]`: runs the examples and reports wrong results. Returns the exit status.
 int check_examples(const std::string& only);
 
 // The table of special_form_docs.cpp.

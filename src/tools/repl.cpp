@@ -88,9 +88,9 @@ Value Repl::evaluate_text(const std::string& text) {
   return evaluate(syntax::read_all(add_source("<repl>", text, SourceKind::Repl)));
 }
 
-// Runs user code; whatever it raises is reported and the session goes on. False when it failed.
+// Runs user code; reports any error, and the session continues. Returns false on failure.
 bool Repl::guarded(const std::function<void()>& f) {
-  builtins::clear_interrupts();  // what came while nothing ran was about nothing
+  builtins::clear_interrupts();  // requests from before had nothing to interrupt
   bool done = attempt(f);
   builtins::clear_interrupts();
   return done;

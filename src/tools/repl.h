@@ -1,4 +1,4 @@
-// The prompt. Works on a terminal with the line editor and on a pipe line by line.
+// The prompt. Uses the line editor on a terminal, and reads a pipe line by line.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,20 +12,20 @@
 
 namespace sheaf::tools {
 
-// An entry that is for the prompt itself: ":show f", "?f", "??f", "!ls".
+// An entry that is a command of the prompt: ":show f", "?f", "??f", "!ls".
 struct PromptCommand {
   std::string name;      // without the colon; "?", "??" and "!" for the others
-  std::string argument;  // without spaces around it
+  std::string argument;  // without surrounding spaces
   size_t name_at = 0;
   size_t argument_at = 0;
-  bool has_argument = false;  // the name is finished: what follows, if anything does, is the argument
+  bool has_argument = false;  // the name is complete: anything after it is the argument
 };
 std::optional<PromptCommand> command_of(const std::string& text);
 
 class Repl {
  public:
   explicit Repl(const Options& options);
-  // The exit status: that of (exit n), else 0.
+  // Returns the exit status: that of (exit n), else 0.
   int run();
 
  private:
@@ -33,7 +33,7 @@ class Repl {
   int run_terminal(int out);
   int run_pipe();
   void entry(const std::string& text);
-  // Runs forms as the two passes of a program; redefinition is allowed and what depends on it is compiled again.
+  // Runs forms like a program, in two passes; redefinition is allowed and recompiles dependent functions.
   Value evaluate(const std::vector<syntax::FormPtr>& forms);
   Value evaluate_text(const std::string& text);
   void warn_about_hiding(const std::vector<syntax::FormPtr>& forms) const;
@@ -74,9 +74,9 @@ class Repl {
   int status_ = 0;
 };
 
-// Names of the REPL commands, without the colon.
+// The names of the REPL commands, without the colon.
 const std::vector<std::string>& command_names();
-// The names that *1 *2 *3 *e have as globals.
+// True for the globals behind *1 *2 *3 *e.
 bool is_repl_variable(const std::string& name);
 
 }  // namespace sheaf::tools

@@ -72,7 +72,7 @@ uint32_t add_file(const std::string& path) {
   return add_source(path, text.str(), SourceKind::File);
 }
 
-// The docstring is `:help`'s: it is mostly examples, longer than the code.
+// Omits the doc string, which `:help` shows: it is mostly examples, longer than the code.
 std::string source_text(const syntax::Form& defn) {
   if (eval::doc_of(defn).empty()) return syntax::pretty(defn) + "\n";
   syntax::Form bare = defn;
@@ -108,7 +108,7 @@ void Repl::list_builtins() {
   show_paged(out);
 }
 
-// Names that contain the word come before mentions of it.
+// Names that contain the word come before entries that mention it.
 void Repl::apropos(const std::string& word) {
   std::vector<DocEntry> entries = reference_entries(session_);
   for (eval::Cell* c : cells_at_hand())
@@ -126,7 +126,7 @@ void Repl::apropos(const std::string& word) {
 
 void Repl::shell(const std::string& line) {
   builtins::flush_out();
-  // On a pipe the commands of the prompt come from standard input: a program must not read them.
+  // On a pipe the prompt's commands come from standard input, which a program must not read.
   bool own_input = is_terminal(STDIN_FILENO);
   // NOLINTNEXTLINE(bugprone-command-processor): the user's own line for the shell
   int status = std::system((own_input ? line : "{ " + line + "\n} </dev/null").c_str());

@@ -17,7 +17,7 @@ namespace sheaf::tools {
 
 namespace {
 
-// Code that another compiler made ahead of time, next to the source.
+// Warns about code that another compiler produced ahead of time, next to the source.
 void warn_about_artefact(const std::string& source) {
   std::filesystem::path code = std::filesystem::path(source).replace_filename("module.vmfb");
   std::error_code ec;
@@ -51,7 +51,7 @@ int run_program(const Options& o) {
   int status = 0;
   try {
     run_session(o, watch);
-    heed_interrupt();  // its end has waited for futures
+    heed_interrupt();  // the end of the session has waited for futures
   } catch (...) {
     status = watch.report_exception();
   }

@@ -1,4 +1,4 @@
-// What :help and the reference say about the special forms. Examples are run by the tests.
+// The texts of :help and the reference for the special forms. Tests run the examples.
 #include "tools/reference.h"
 
 namespace sheaf::tools {

@@ -1,4 +1,4 @@
-// The files that `sheaf new` writes (lib/templates), which are part of the program.
+// The files that `sheaf new` writes (lib/templates), embedded in the program.
 #pragma once
 #include <span>
 #include <string_view>

@@ -68,7 +68,7 @@ RawMode::~RawMode() {
 void say_plain(std::string_view text) {
   try {
     builtins::flush_out();
-  } catch (const UserError&) {  // standard output is gone; standard error may still be read
+  } catch (const UserError&) {  // standard output is closed; standard error may still be read
   }
   std::string out(text);
   if (!out.ends_with('\n')) out += '\n';

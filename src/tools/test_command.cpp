@@ -16,7 +16,7 @@
 namespace sheaf::tools {
 namespace {
 
-// A program without tests is not run for the sake of finding that out: it may train for an hour.
+// True if a file mentions tests: a program without any must not run just to find that out, it may train for an hour.
 bool mentions_tests(const std::string& path) {
   std::ifstream file(path);
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -49,7 +49,7 @@ void run_file(const std::string& path, const std::string& only, const Watch& wat
     ++tally.failed;
     return;
   }
-  // A file that does not run counts as a failed test.
+  // A file that fails to run counts as a failed test.
   try {
     eval::Session session;
     session.run_file(path);

@@ -64,7 +64,7 @@ Odd odd_elements(const Tensor& t) {
   return odd;
 }
 
-// The forms that last made NaN, and infinity, of numbers that were none.
+// The forms that last produced NaN, and infinity, from finite operands.
 thread_local Span nan_made_at, infinity_made_at;
 
 void note_origin(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
@@ -83,7 +83,7 @@ void note_origin(std::span<const Tensor> inputs, std::span<const Tensor> outputs
   if (after.infinite && !before.infinite) infinity_made_at = trace::current_span();
 }
 
-// Where what --guard no-nan found came from, as far as an operation on arrays made it.
+// The origin of what --guard no-nan found, if an array operation produced it.
 UserError origin_of(const Value& result) {
   UserError where = runtime_error("");
   Odd odd;
@@ -198,7 +198,7 @@ void TraceObserver::enter(eval::Callee kind, std::string_view name, std::span<co
   open_.push_back({start, overhead_});
 }
 
-// `result` is nullptr when the call failed. What the writing itself costs is not part of anybody's time.
+// `result` is nullptr if the call failed. The time of logging itself is charged to no function.
 void TraceObserver::finish(std::string_view name, const Value* result, Clock::time_point now) {
   Open& top = open_.back();
   auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(now - top.start - (overhead_ - top.overhead));
@@ -229,7 +229,7 @@ void TraceObserver::check_guards(eval::Callee kind, std::string_view name, const
 void TraceObserver::leave(eval::Callee kind, std::string_view name, const Value& result) {
   bool watched = is_watched(kind, name);
   if (watched) finish(name, &result, Clock::now());
-  check_guards(kind, name, result);  // throws: then unwind takes the entry off
+  check_guards(kind, name, result);  // throws: then unwind removes the entry
   if (watched) open_.pop_back();
 }
 

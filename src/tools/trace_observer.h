@@ -1,4 +1,4 @@
-// --trace, --trace-out and --guard: writes down calls as they happen and checks what they return.
+// --trace, --trace-out and --guard: logs calls as they happen and checks their results.
 #pragma once
 #include <chrono>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace sheaf::tools {
 
 class TraceObserver final : public eval::CallObserver {
  public:
-  // Throws UsageError when the file of --trace-out cannot be written.
+  // Throws UsageError if the file of --trace-out cannot be written.
   explicit TraceObserver(const Options& options);
   ~TraceObserver() override;
 
@@ -28,7 +28,7 @@ class TraceObserver final : public eval::CallObserver {
   using Clock = std::chrono::steady_clock;
   struct Open {
     Clock::time_point start;
-    Clock::duration overhead;  // ours, up to the start
+    Clock::duration overhead;  // our own time, up to the start
   };
   bool is_watched(eval::Callee kind, std::string_view name) const;
   void check_guards(eval::Callee kind, std::string_view name, const Value& result);
@@ -40,16 +40,16 @@ class TraceObserver final : public eval::CallObserver {
   const int level_;
   const std::set<std::string, std::less<>> functions_;
   const std::vector<GuardSpec> guards_;
-  const std::thread::id thread_ = std::this_thread::get_id();  // calls on other threads are checked, not written down
+  const std::thread::id thread_ = std::this_thread::get_id();  // calls on other threads are checked but not logged
   std::FILE* out_ = nullptr;
   std::vector<Open> open_;
-  bool breached_ = false;  // the calls around a breached guard end without being written down
+  bool breached_ = false;  // the calls around a breached guard end without being logged
   Clock::time_point began_ = Clock::now();
   Clock::duration overhead_{};
   std::deque<std::string> recent_;
 };
 
-// A value as a trace shows it: "f32[4x8] [min:-1.37e0 max:2.33e0] (128B)", "list(len:3)" …
+// A value in a trace: "f32[4x8] [min:-1.37e0 max:2.33e0] (128B)", "list(len:3)" …
 std::string trace_text(const Value& v);
 // "5.2μs", "0.31ms", "12ms"
 std::string trace_time_text(std::chrono::nanoseconds t);

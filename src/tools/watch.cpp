@@ -38,7 +38,7 @@
 namespace sheaf::tools {
 namespace {
 
-// Two observers as one.
+// Combines two observers.
 class Both final : public eval::CallObserver {
  public:
   Both(eval::CallObserver& a, eval::CallObserver& b) : CallObserver(a.watches_all || b.watches_all), a_(a), b_(b) {}
@@ -47,7 +47,7 @@ class Both final : public eval::CallObserver {
     if (wants(b_, kind)) b_.enter(kind, name, args);
   }
   void leave(eval::Callee kind, std::string_view name, const Value& result) override {
-    // The second may throw; then both are told to unwind, so the first must not have left yet.
+    // The second may throw; then both must unwind, so the first must not have left yet.
     if (wants(b_, kind)) b_.leave(kind, name, result);
     if (wants(a_, kind)) a_.leave(kind, name, result);
   }
@@ -68,7 +68,7 @@ class Both final : public eval::CallObserver {
   eval::CallObserver& b_;
 };
 
-// The kernels that took longest; rates are those of a kernel's fastest call, with what the machine can do at most.
+// The most expensive kernels; rates are those of a kernel's fastest call, with the machine's peak.
 std::string kernels_text() {
   constexpr size_t kShownKernels = 30;
   std::vector<runtime::KernelTime> kernels = runtime::kernel_times();
@@ -85,8 +85,8 @@ std::string kernels_text() {
     const runtime::KernelTime& k = kernels[i];
     double ns = static_cast<double>(k.ns), best = std::max(1.0, static_cast<double>(k.best_ns));
     double gflops = static_cast<double>(k.flops) / best, gbs = static_cast<double>(k.bytes) / best;
-    bool compute = gflops / peak.gflops > gbs / peak.read_gbs;  // which limit is nearer: arithmetic or memory
-    // What is read from the caches can be faster than memory ever is: "c", and no share of that limit.
+    bool compute = gflops / peak.gflops > gbs / peak.read_gbs;  // the nearer limit: arithmetic or memory
+    // Reads from cache can exceed the memory bandwidth: marked "c", without a share of that limit.
     double share = compute ? gflops / peak.gflops : gbs / peak.read_gbs;
     const char* limit = compute ? "a" : share > 1 ? "c" : "m";
     out += fmt::format("  {:>10.3f} {:>6.1f} {:>8} {:>10.4f} {:>8} {:>7.1f} {:>5.0f}% {}  {}\n", ns / 1e6,
@@ -106,7 +106,7 @@ std::string jit_profile_text() {
     out += fmt::format("  {:<8} {:>10.2f} ms ({:>5.1f}%){}\n", name, static_cast<double>(ns) / 1e6, share, note);
   };
   part("flatten", s.flatten_ns, "");
-  // Buffers are also made outside of dispatches: by single operations.
+  // Buffers are also allocated outside dispatches, by single operations.
   uint64_t buffers_ns = std::min(buffers.ns, s.call_ns);
   part("buffers", buffers_ns, fmt::format("  cache: {} hits, {} misses", buffers.hits, buffers.misses));
   part("call", s.call_ns - buffers_ns, "");
@@ -125,7 +125,7 @@ trace::DynamicMode dynamic_mode(const std::string& name) {
   return name == "off" ? trace::DynamicMode::Off : name == "all" ? trace::DynamicMode::All : trace::DynamicMode::Auto;
 }
 
-// What --trace and --guard may name: they watch functions, and built-ins only where all calls are watched.
+// Checks a name for --trace or --guard: they watch functions, and built-ins only if all calls are watched.
 void check_name(const std::string& flag, const std::string& name, const Options& o, const eval::Globals& globals) {
   std::vector<std::string_view> names;
   std::string own;
@@ -147,7 +147,7 @@ void check_name(const std::string& flag, const std::string& name, const Options&
   throw e;
 }
 
-// The JIT log of -v, with graphs for -vv; the device is named with the first line.
+// The JIT log of -v, with graphs for -vv; the first line names the device.
 class JitLog {
  public:
   explicit JitLog(bool full) : full_(full) {}
@@ -175,7 +175,7 @@ class JitLog {
   bool full_, device_named_ = false;
 };
 
-// SHEAF_DEBUG_GRAD: the passes of each function that is differentiated, at its first gradient.
+// SHEAF_DEBUG_GRAD: the passes of each differentiated function, at its first gradient.
 class Gradients {
  public:
   void show(const Value& function, const graph::Graph& passes) {
@@ -191,7 +191,7 @@ class Gradients {
 
  private:
   Mutex mu_;
-  std::set<std::string> shown_ GUARDED_BY(mu_);  // by the number of the code, or what it came to
+  std::set<std::string> shown_ GUARDED_BY(mu_);  // by the code's number, or the resulting text
 };
 
 Gradients& gradients() {
@@ -199,7 +199,7 @@ Gradients& gradients() {
   return *g;
 }
 
-// The name of the function that a form stands in.
+// The name of the function that contains a form.
 std::string function_around(const Span& span) {
   if (!span) return "(unknown)";
   const std::string& text = source_text(span.source);
@@ -213,8 +213,7 @@ std::string function_around(const Span& span) {
   return "(top level)";
 }
 
-// Time inside compiled code by the function whose forms it came from: calls that were compiled into one are apart
-// again.
+// Time inside compiled code, by the function that contains its forms: separates calls that were compiled together.
 std::string compiled_blame() {
   struct Row {
     uint64_t calls = 0, ns = 0;
@@ -241,7 +240,7 @@ std::string compiled_blame() {
   return out;
 }
 
-// --max-autotune: each product with the milliseconds of every algorithm, the chosen one marked.
+// --max-autotune: each product with the time of every algorithm in milliseconds; marks the chosen one.
 std::string autotune_text() {
   std::vector<kernels::TunedWork> all = kernels::tuned_work();
   auto measured = std::count_if(all.begin(), all.end(), [](const auto& t) { return t.measured; });
@@ -259,7 +258,7 @@ std::string autotune_text() {
   return out;
 }
 
-// --perf-hints, gathered while the program runs; each is said once.
+// --perf-hints, collected while the program runs; prints each once.
 class Hints {
  public:
   void add(const compiler::Hint& h) {
@@ -289,7 +288,7 @@ Hints& hints() {
   return *h;
 }
 
-// What --perf-hints and --fullgraph make of a function that is interpreted.
+// The reports of --perf-hints and --fullgraph about a function that is interpreted.
 void require_compiled(const trace::JitEvent& e, const Options& o) {
   if (e.outcome != trace::JitOutcome::Interpreted) return;
   if (o.perf_hints) hints().add({e.span, fmt::format("{} runs interpreted: {}", e.function, e.reason), 0});
@@ -306,8 +305,8 @@ Watch::Watch(const Options& o) : options_(o) {
   if (o.is_watched()) trace_ = std::make_unique<TraceObserver>(o);
   if (o.blame) profiler_ = std::make_unique<Profiler>();
   if (trace_ && profiler_) both_ = std::make_unique<Both>(*profiler_, *trace_);
-  // Every call is to be visible to a trace or a guard. Who asks what is compiled sees it at the first call, not only
-  // where a second one comes.
+  // A trace or guard must see every call. A user who asks what is compiled sees it at the first call, not only if there
+  // is a second one.
   bool asks = o.jit.empty() && o.verbosity > 0;
   trace::set_jit_mode(o.is_watched() ? trace::JitMode::Off : asks ? trace::JitMode::Always : jit_mode(o.jit));
   trace::set_dynamic_mode(dynamic_mode(o.dynamic));

@@ -1,5 +1,5 @@
-// Everything that looks on while a program runs: the observers of its calls, the profiles reported at exit, and the
-// report of whatever ends it.
+// The observers of a running program: of its calls, the profiles reported at exit, and the report of the exception that
+// ends it.
 #pragma once
 #include <memory>
 
@@ -13,18 +13,18 @@ namespace sheaf::tools {
 
 class Watch {
  public:
-  // Installs what the options ask for. Must come before the Session: prelude functions are compiled for it. Throws
-  // UsageError.
+  // Installs the observers that the options request. Must come before the Session: prelude functions are compiled for
+  // it. Throws UsageError.
   explicit Watch(const Options& options);
   ~Watch();
 
-  // Throws UserError if --trace or --guard name a function that is not there. For a program that has been analysed.
+  // Throws UserError if --trace or --guard name an unknown function. For a program that has been analyzed.
   void check_names(const eval::Globals& globals) const;
   void checkpoint(const char* name);
-  // For a catch (...) block: reports the exception being handled and gives the exit status. An ExitRequest is reported
-  // by its status alone.
+  // For a catch (...) block: reports the current exception and returns the exit status. An ExitRequest is reported only
+  // by its status.
   int report_exception() const;
-  // The profiles, once, at exit.
+  // Prints the profiles, once, at exit.
   void report_profiles();
 
  private:
@@ -37,7 +37,7 @@ class Watch {
   std::unique_ptr<MemoryProfile> memory_;
 };
 
-// The silence rule of results: nil, and lists of nothing but nil.
+// True for results that are not shown: nil, and lists of only nil.
 bool is_silent(const Value& v);
 
 }  // namespace sheaf::tools
