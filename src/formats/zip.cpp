@@ -49,7 +49,7 @@ Directory find_directory(std::string_view bytes) {
   return {count, big.number<uint64_t>()};
 }
 
-// Sizes and offsets that did not fit 32 bits are in an extra field, in this order and only if needed.
+// Sizes and offsets beyond 32 bits are in an extra field, in this order and only if needed.
 void read_zip64_extra(std::string_view extra, uint64_t& size, uint64_t& packed, uint64_t& offset) {
   ByteReader in(extra);
   while (in.left() >= 4) {
