@@ -1,4 +1,4 @@
-// Sessions. User code may nest deeply, so each session runs it on a thread with a large stack while its callers wait.
+// Sessions. User code may nest deeply, so each session runs it on a thread with a large stack and its callers wait.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@
 namespace sheaf::embed {
 namespace {
 
-// The number of running calls, in all sessions.
+// Calls that run now, in all sessions.
 std::atomic<int> g_running{0};
 
 // Where sessions compute is settled by the first one, or by sheaf_use_device.
@@ -48,10 +48,10 @@ struct sheaf_session {
     changed_.notify_all();
     thread_.join();
   }
-  // True if the session could not start.
+  // Nothing when the session began well.
   bool failed_to_start() const { return failed_to_start_; }
 
-  // Does the work on the session's thread. Returns an error, or nullptr and the value.
+  // Does the work on the session's thread; an error, or nullptr and the value.
   sheaf_error* run(const Work& work, sheaf_value** out) noexcept {
     if (out) *out = nullptr;
     return sheaf::embed::caught([&] {
@@ -78,7 +78,7 @@ struct sheaf_session {
     sheaf::Value caller = caller_of(s, name, args.size());
     return s.call(caller, std::move(args));
   }
-  // New definitions may change the meaning of a call by name.
+  // New definitions may change what a call by name means.
   void forget_callers() { callers_.clear(); }
 
   std::vector<sheaf::Value> accept(sheaf_value* const* args, size_t num_args) const {
@@ -134,7 +134,7 @@ struct sheaf_session {
     callers_.clear();
   }
 
-  // Waits for a job; nullptr when the session ends.
+  // Waits for one; nullptr when the session ends.
   Job* next_job() {
     sheaf::MutexLock lock(mu_);
     while (!job_ && !ends_)
@@ -149,7 +149,7 @@ struct sheaf_session {
       job.result = (*job.work)(session);
     } catch (const sheaf::StopError&) {
       job.thrown = std::current_exception();
-      sheaf::g_interrupted = false;  // other sessions were running: the interrupt was not for this call
+      sheaf::g_interrupted = false;  // what begins now, while other sessions run, is not meant
     } catch (...) {
       job.thrown = std::current_exception();
     }
@@ -162,7 +162,8 @@ struct sheaf_session {
     --sheaf::embed::g_running;
   }
 
-  // A function that only calls (name arg …): a call from outside is then an ordinary call, and is compiled like one.
+  // A function that does nothing but (name arg …): a call from outside is then an ordinary call, compiled when those
+  // are.
   sheaf::Value caller_of(sheaf::eval::Session& s, const std::string& name, size_t num_args) {
     sheaf::Value& known = callers_[{name, num_args}];
     if (!known.is_nil()) return known;
@@ -180,16 +181,16 @@ struct sheaf_session {
   }
 
   const sheaf::embed::Owner id_ = next_id();
-  sheaf::Mutex turn_;  // held by the caller whose work is running
+  sheaf::Mutex turn_;  // held by the caller whose work is done
   sheaf::Mutex mu_;
   sheaf::CondVar changed_;
   Job* job_ GUARDED_BY(mu_) = nullptr;
   bool started_ GUARDED_BY(mu_) = false, ends_ GUARDED_BY(mu_) = false;
-  // Set before started_, then constant.
+  // Set before started_, and not changed afterwards.
   bool failed_to_start_ = false;
   pthread_t runner_{};
   std::atomic<bool> busy_{false};
-  std::map<std::pair<std::string, size_t>, sheaf::Value> callers_;  // used only on the session's thread
+  std::map<std::pair<std::string, size_t>, sheaf::Value> callers_;  // of the session's thread
   sheaf::LargeStackThread thread_;
 };
 
@@ -262,7 +263,7 @@ sheaf_error* sheaf_lookup(sheaf_session* s, const char* text, sheaf_value** out)
       [&](sheaf::eval::Session& session) {
         sheaf::Name name(text);
         sheaf::eval::Globals& g = session.globals();
-        // The lookup must not create the name.
+        // Asking must not create the name.
         bool known =
             g.find_user(name) || g.is_prelude_name(name) || (text[0] != '%' && sheaf::builtins::find_builtin(text));
         sheaf::Value v = known ? g.user_cell(name)->value : sheaf::Value::unbound();

@@ -1,6 +1,6 @@
-// Attention as one op, so that no T x S matrix is stored, neither forward nor backward, and its reverse as another.
-// What they compute, to the bit, is said in routines/attention/args.h. Gradients of what is rare (the mask, the scale,
-// the gradient itself) are composed of other ops, and so have derivatives of every order.
+// Attention as one op, so that neither the forward nor the backward pass stores a T x S matrix; its VJP is another op.
+// routines/attention/args.h defines the results to the bit. Rare gradients (of the mask, the scale, the gradient
+// itself) are composed of other ops, and so have derivatives of every order.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -66,7 +66,7 @@ std::array<loop::CallArg, rank> strides(const LowerCtx::Array& a) {
   return out;
 }
 
-// The arguments that attention and its reverse share.
+// The arguments common to attention and its VJP.
 template <template <class> class Args>
 Args<loop::CallArg> attention_args(LowerCtx& c, size_t mask) {
   const auto &q = c.in[kQ], &k = c.in[kK], &v = c.in[kV];
@@ -103,7 +103,7 @@ void lower_vjp(LowerCtx& c) {
 
 Operand heads_first(Operand x) { return transpose(std::move(x), {0, 2, 1, 3}); }
 Operand column(Operand x) { return expand_axis(transpose(std::move(x), {0, 2, 1}), 3); }  // [B, T, H] -> [B, H, T, 1]
-// Per element of the batch (or one for all), against [B, H, T, S].
+// One value per batch element (or one for all), broadcast to [B, H, T, S].
 Operand per_batch(Operand x) { return x.rank() == 0 ? x : reshape(x, {x.size(0), 1, 1, 1}); }
 
 // [B, H, M, K] by [B, H, K, N].
@@ -113,9 +113,9 @@ Operand product(Operand a, Operand b) {
   return reshape(y, {a.size(0), a.size(1), a.size(2), b.size(3)});
 }
 
-// The parts of the reverse written out: scores and weights as [B, H, T, S], in the type that is computed in.
+// The intermediate values of the VJP: scores and weights as [B, H, T, S], in the compute type.
 struct Written {
-  Operand q, k, v, scale;  // k and v with a head for each of q's
+  Operand q, k, v, scale;  // k and v with one head for each of q's
   Operand raw, weights;    // q kᵀ without the scale; the weights
   Operand dp, ds;
   Size per_group;
@@ -133,7 +133,7 @@ struct Written {
     return sum(reshape(x, {x.size(0), floor_div(x.size(1), per_group), per_group, x.size(2), x.size(3)}), {2});
   }
 
-  // x(i): q, k, v, scale, offset, window; the mask may be missing.
+  // x(i): q, k, v, scale, offset, window; the mask is optional.
   Written(const std::vector<Operand>& x, const Operand& mask, bool causal, Operand lse, Operand delta, Operand dy) {
     type = compute_type(x[kQ].dtype());
     per_group = floor_div(x[kQ].size(1), x[kK].size(1));
@@ -171,7 +171,7 @@ std::vector<Operand> first_inputs(VjpCtx& c) {
   return x;
 }
 
-// Summed over everything but the batch, or over that too where the scale is one number.
+// Sums over all axes but the batch, or over the batch too if the scale is one number.
 Operand scale_gradient(const Operand& terms, const Operand& scale) {
   return scale.rank() == 0 ? sum_all(terms) : sum(terms, {1, 2, 3});
 }
@@ -196,8 +196,8 @@ void vjp_attention(VjpCtx& c) {
   if (c.needs(kScale)) c.grad(kScale, scale_gradient(w.ds * w.raw, c.x(kScale)));
 }
 
-// With a_q, a_k, a_v the adjoints of dq = scale ds k, dk = scale dsᵀ q, dv = pᵀ dy, all depends on q, k, v, dy, lse,
-// delta through p = exp(s - lse), dp = dy vᵀ and ds = p (dp - delta), and directly:
+// With a_q, a_k, a_v the adjoints of dq = scale ds k, dk = scale dsᵀ q, dv = pᵀ dy: all depend on q, k, v, dy, lse,
+// delta, through p = exp(s - lse), dp = dy vᵀ and ds = p (dp - delta), and directly:
 //   adjoint of ds: g = scale (a_q kᵀ + q a_kᵀ); of p: (dp - delta) g + dy a_vᵀ; of s: p times that.
 void vjp_attention_vjp(VjpCtx& c) {
   bool has_mask = c.num_inputs() > kReverseMask;
@@ -222,7 +222,7 @@ void vjp_attention_vjp(VjpCtx& c) {
   if (has_mask && c.needs(kReverseMask)) give(kReverseMask, s);
 }
 
-// The new axis becomes part of the batch.
+// Merges the new axis into the batch.
 std::vector<Operand> batch_attention(BatchCtx& c) {
   Size inner = c.inputs[kQ].size(c.batched[kQ] ? 1 : 0);
   for (size_t i = 0; i < c.inputs.size(); ++i) {
@@ -242,7 +242,7 @@ std::vector<Operand> batch_attention(BatchCtx& c) {
 }
 
 std::vector<TestCase> attention_test_cases(DType dtype, bool reverse) {
-  // Batch, query heads, key heads, rows, columns, features of q and k, of v.
+  // Batch, query heads, key heads, rows, columns, features of q and k, features of v.
   struct Shape {
     int64_t b, h, g, t, s, d, e;
   };
@@ -257,12 +257,12 @@ std::vector<TestCase> attention_test_cases(DType dtype, bool reverse) {
       for (bool causal : {false, true}) {
         if (mask && s.t > 5) continue;
         DType wide = compute_type(dtype);
-        Dims each = s.b > 1 && mask == 1 ? Dims{s.b} : Dims{};  // scale, offset and window for each of the batch
+        Dims each = s.b > 1 && mask == 1 ? Dims{s.b} : Dims{};  // scale, offset and window per batch element
         auto data = [](Dims sizes) { return TestInput{std::move(sizes), TestInput::Data, -1, 1}; };
         auto whole = [&](int64_t lo, int64_t hi) {
           return TestInput{each, TestInput::Uniform, static_cast<double>(lo), static_cast<double>(hi + 1), DType::I64};
         };
-        // Every row sees something, or its gradient is NaN.
+        // Every row must see some column, or its gradient is NaN.
         TestCase c{{{"causal", causal}},
                    {data({s.b, s.h, s.t, s.d}),
                     data({s.b, s.g, s.s, s.d}),

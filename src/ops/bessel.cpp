@@ -1,6 +1,6 @@
-// Bessel functions of orders 0 and 1: of the first and second kind, and the modified ones of the second kind (those of
-// the first are in special.cpp). As there the formulas are in f64, and narrower results are rounded once. Fits
-// interpolate at Chebyshev's nodes; they state their error as a part of the largest value.
+// Bessel functions of orders 0 and 1: of the first and second kind, and the modified ones of the second kind
+// (special.cpp has those of the first). As there, the formulas use f64, and narrower results are rounded once. Fits
+// interpolate at Chebyshev nodes; they state their error relative to the largest value.
 #include <numbers>
 
 #include "ops/apply.h"
@@ -22,7 +22,7 @@ using Real = math::Scalar<B, double>;
 
 constexpr double kInf = math::kInf<double>, kNaN = math::kNaN<double>;
 
-// J and Y up to 8, as polynomials in x^2 / 32 - 1: J0, J1 / x, and Y0 and Y1 / x minus their logarithm and pole.
+// J and Y up to 8, as polynomials in x^2 / 32 - 1: J0, J1 / x, and Y0 and Y1 / x without their logarithm and pole.
 constexpr double kJ0[] = {
     0x1.776fc5f84e27ep-5,  0x1.dc5071f1209f4p-1,   -0x1.4c042a76a3d8cp-1, -0x1.9dbdd0f268edfp-1,
     0x1.09d33c8273433p+0,  -0x1.03d2da095b4d3p-1,  0x1.2afc33916fe4ap-3,  -0x1.d27f3cd0c3c58p-6,
@@ -43,8 +43,8 @@ constexpr double kY1[] = {
     -0x1.923952d7c4256p-3,  0x1.41bb6917b15d2p-4,  -0x1.4198f92a33313p-6,  0x1.c097bb98fe302p-9,
     -0x1.d1604f9b92055p-12, 0x1.76c164b7f48bbp-15, -0x1.e3516b2bf323fp-19, 0x1.ff34fd2db670dp-23,
     -0x1.c3f04eca64b29p-27, 0x1.532ea3c457655p-31, -0x1.b7b8e4b5d24fcp-36, 0x1.ed24ebd671b40p-41};  // 2^-57.7
-// From 8 on, in 128 / x^2 - 1: with c = x - (2 n + 1) pi / 4 and r = sqrt(2 / (pi x)), J = r (P cos c - Q sin c) and Y
-// = r (P sin c + Q cos c). Q is times x.
+// From 8 on, polynomials in 128 / x^2 - 1: with c = x - (2 n + 1) pi / 4 and r = sqrt(2 / (pi x)), J = r (P cos c - Q
+// sin c) and Y = r (P sin c + Q cos c). Q is multiplied by x.
 constexpr double kP0[] = {0x1.ffb8dd328503dp-1,   -0x1.193600c1de9d9p-11, 0x1.9be001622bea3p-18,
                           -0x1.b8d2d71b30a5ep-23, 0x1.b7eef4c8b5f66p-27,  -0x1.4d2ea54bfc4e9p-30,
                           0x1.54fd53450625bp-33,  -0x1.b63f441e64847p-36, 0x1.48ec82a563ed8p-38,
@@ -61,7 +61,7 @@ constexpr double kQ1[] = {0x1.7f323705062fbp-2,  -0x1.938da0a0a6a1fp-11, 0x1.e8e
                           0x1.b9302eecdd8b1p-25, -0x1.8922fa1341065p-28, 0x1.c927792add62bp-31, -0x1.45d1fafbde408p-33,
                           0x1.11f1ec5ba5e4bp-35, -0x1.06a7aef913480p-37, 0x1.f9ccefc5a2172p-40, -0x1.14bb49dd9cee7p-41,
                           0x1.46123a8bbc898p-42, -0x1.e48d4f144b8b2p-44};  // 2^-55.6
-// K up to 2, as polynomials in x^2 / 2 - 1: K0 and K1 / x minus their logarithm and pole. From 2 on, in 4 / x - 1: K
+// K up to 2, as polynomials in x^2 / 2 - 1: K0 and K1 / x without their logarithm and pole. From 2 on, in 4 / x - 1: K
 // times e^x sqrt(x).
 constexpr double kK0[] = {-0x1.36e85d283cd69p-2, 0x1.5cab546883284p-2,  0x1.25ffa680678fdp-4,  0x1.4b2ddc22e96bap-8,
                           0x1.7f5efc9e66850p-13, 0x1.1017e4b1b1c33p-18, 0x1.05b538f8f6deep-24, 0x1.6c1aa01600441p-31,
@@ -84,7 +84,7 @@ constexpr double kK1Far[] = {
     -0x1.5476a041efb61p-26, 0x1.3c9644d69482bp-27, -0x1.29b04b4e21d1fp-28, 0x1.b5f2e67aa6defp-31,
     -0x1.6ea19300fd755p-34, 0x1.764517bc7142ap-30, -0x1.e9c15a431d7dap-31, -0x1.0679dd43eacf0p-31,
     0x1.746164d6387e7p-32,  0x1.a7d5e4c65543cp-33, -0x1.0661525866f5ap-33};  // 2^-55.6
-// I0 and I1 / x for x up to 2, in x^2 / 4: their power series.
+// I0 and I1 / x for x up to 2, as power series in x^2 / 4.
 constexpr double kI0[] = {1.0,
                           1.0,
                           1.0 / 4,
@@ -161,7 +161,7 @@ struct BesselK {
   }
 };
 
-// Of what is `at_zero` times x near 0.
+// y / x for a function that is `at_zero` times x near 0.
 Operand over_x(const Operand& y, const Operand& x, double at_zero) {
   Operand is_zero = equal(x, like(x, 0));
   return where(is_zero, like(x, at_zero), y / where(is_zero, like(x, 1), x));

@@ -1,4 +1,4 @@
-// Arrays from nothing but sizes.
+// Arrays created from sizes alone.
 #include "loop/builder.h"
 #include "ops/apply.h"
 #include "ops/lower_ctx.h"

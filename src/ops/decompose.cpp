@@ -1,5 +1,5 @@
-// Eigenvalues, singular values, linear equations and triangular factors of matrices. The routines are those of
-// routines/linalg/args.h; the derivatives are the closed formulas.
+// Eigenvalues, singular values, linear equations and triangular factors of matrices, by the routines of
+// routines/linalg/args.h; the derivatives use closed formulas.
 #include "loop/builder.h"
 #include "ops/apply.h"
 #include "ops/lower_ctx.h"
@@ -47,7 +47,7 @@ std::vector<TensorType> infer_slogdet(const InferCtx& c) {
 }
 std::vector<TensorType> infer_right_side(const InferCtx& c) { return {c.inputs[1]}; }
 
-// Contiguous.
+// The inputs must be contiguous.
 template <template <class> class Args>
 void lower_square(LowerCtx& c) {
   const auto& a = c.in[0];
@@ -79,25 +79,26 @@ void lower_solve(LowerCtx& c) {
 
 Operand as_row(const Operand& x) { return expand_axis(x, 1); }
 Operand as_column(const Operand& x) { return expand_axis(x, 2); }
-Operand one_over(const Operand& x) {  // 0 of 0
+Operand one_over(const Operand& x) {  // 0 for 0
   Operand none = equal(x, like(x, 0));
   return where(none, like(x, 0), like(x, 1) / where(none, like(x, 1), x));
 }
-// 1 / (x_j - x_i); 0 on the diagonal and between equals, whose vectors are any of the plane they span.
+// 1 / (x_j - x_i); 0 on the diagonal and between equal values, whose vectors are an arbitrary basis of their
+// eigenspace.
 Operand gaps(const Operand& x) { return one_over(as_row(x) - as_column(x)); }
 Operand on_diagonal(const Operand& x) {
   Operand i = iota(x.size(1), DType::I64);
   return where(equal(reshape(i, {1, x.size(1), 1}), reshape(i, {1, 1, x.size(1)})), as_row(x), like(x, 0));
 }
 
-// With a = v diag(w) v^T: v (diag(dw) + gaps * v^T dv) v^T, and of that the symmetric part, as only that of a counts.
+// With a = v diag(w) v^T: the symmetric part of v (diag(dw) + gaps * v^T dv) v^T, because only that of a counts.
 void vjp_eigh(VjpCtx& c) {
   Operand w = c.y(0), v = c.y(1), vt = swap_last_two(v);
   Operand da = dot(dot(v, on_diagonal(c.dy(0)) + gaps(w) * dot(vt, c.dy(1))), vt);
   c.grad(0, like(da, 0.5) * (da + swap_last_two(da)));
 }
 
-// The vectors are made for the derivative alone.
+// Only the derivative needs the vectors.
 void vjp_eigvalsh(VjpCtx& c) {
   Operand v = graph::apply_all(op("eigh"), {c.x(0)})[1];
   c.grad(0, dot(v * as_row(c.dy()), swap_last_two(v)));
@@ -107,8 +108,8 @@ void vjp_svdvals(VjpCtx& c) {
   c.grad(0, dot(parts[0] * as_row(c.dy()), swap_last_two(parts[2])));
 }
 
-// With a = u diag(s) v^T: inside the spaces of u and v as for eigh of a^T a and a a^T, outside of them what is left of
-// du and dv, over s.
+// With a = u diag(s) v^T: within the spaces spanned by u and v as for eigh of a^T a and a a^T; outside them the rest of
+// du and dv, divided by s.
 void vjp_svd(VjpCtx& c) {
   Operand u = c.y(0), s = c.y(1), v = c.y(2), du = c.dy(0), dv = c.dy(2);
   Operand f = gaps(s * s), over = as_row(one_over(s)), vt = swap_last_two(v);
@@ -121,7 +122,7 @@ void vjp_svd(VjpCtx& c) {
   c.grad(0, dot(dot(u, inner) + outside(u, du) * over, vt) + dot(u * over, swap_last_two(outside(v, dv))));
 }
 
-// What is below the diagonal of matrices, on it, or above.
+// The part of a matrix below the diagonal, on it, or above.
 enum class Where : uint8_t { Below, On, Above };
 Operand part_of(const Operand& m, Where place) {
   Operand row = reshape(iota(m.size(1), DType::I64), {1, m.size(1), 1}),
@@ -170,8 +171,8 @@ void vjp_slogdet(VjpCtx& c) {
   if (c.has_dy(1)) c.grad(0, reshape(c.dy(1), {c.x(0).size(0), 1, 1}) * inverse_transposed(c.x(0)));
 }
 
-// With p a = l u and square l and u, l^T dl below the diagonal and du u^T on and above it, between l^-T and u^-T. What
-// a has more, in rows or columns, is l2 u or l u2: it takes its part from du u^T or l^T dl.
+// With p a = l u and square l and u: l^T dl below the diagonal and du u^T on and above it, between l^-T and u^-T.
+// Additional rows or columns of a are l2 u or l u2, whose share is subtracted from du u^T or l^T dl.
 void vjp_lu(VjpCtx& c) {
   Operand f = c.y(0), df = c.dy(0);
   const Size m = f.size(1), n = f.size(2), k = min(m, n);
@@ -196,14 +197,14 @@ void vjp_lu(VjpCtx& c) {
   c.grad(0, put_along(zeros({f.dtype(), permuted.sizes()}), index, permuted, 1, kInRange, false));
 }
 
-// With m = r dr^T - dq^T q, made symmetric from its lower triangle: (dq + q m) r^-T.
+// With m = r dr^T - dq^T q, symmetrized from its lower triangle: (dq + q m) r^-T.
 void vjp_qr(VjpCtx& c) {
   Operand q = c.y(0), r = c.y(1), m = dot(r, swap_last_two(c.dy(1))) - dot(swap_last_two(c.dy(0)), q);
   Operand s = below(m) + swap_last_two(below(m)) + part_of(m, Where::On);
   c.grad(0, swap_last_two(solve_triangular(r, swap_last_two(c.dy(0) + dot(q, s)), {.upper = true})));
 }
 
-// l^-T (half the diagonal of l^T dl, and all below it) l^-1, and of that the symmetric part. Murray, arXiv:1602.07527.
+// The symmetric part of l^-T (half the diagonal of l^T dl, and all below it) l^-1. Murray, arXiv:1602.07527.
 void vjp_cholesky(VjpCtx& c) {
   Operand l = c.y(0);
   auto over = [&](const Operand& x) {
@@ -214,7 +215,7 @@ void vjp_cholesky(VjpCtx& c) {
   c.grad(0, like(s, 0.5) * (s + swap_last_two(s)));
 }
 
-// Square matrices, or with more rows than columns; a right side where the op takes one.
+// Square matrices, or with more rows than columns; with a right-hand side if the op takes one.
 std::vector<TestCase> matrix_cases(bool more_rows, bool right) {
   std::vector<TestCase> out;
   for (Dims s : {Dims{1, 1, 1}, Dims{2, 3, 3}, Dims{0, 2, 2}, Dims{2, 0, 0}, Dims{1, more_rows ? 6 : 4, 4},

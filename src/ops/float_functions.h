@@ -1,4 +1,4 @@
-// Further families of functions of floats, which the table joins to those of table.h.
+// Further families of float functions, which the table adds to those of table.h.
 #pragma once
 #include <span>
 

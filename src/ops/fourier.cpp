@@ -1,5 +1,5 @@
 // Discrete Fourier transforms along an axis, by the routine of routines/fft/args.h. Complex numbers are pairs in the
-// last axis. Each of the three is linear and has another one as its adjoint.
+// last axis. Each of the three is linear, and its adjoint is another one of them.
 #include <fmt/format.h>
 
 #include "loop/builder.h"
@@ -31,7 +31,7 @@ std::vector<TensorType> infer_irfft(const InferCtx& c) {
   return {{x.dtype, {x.sizes[0], c.attrs.sizes("n")[0], x.sizes[2]}}};
 }
 
-// Contiguous.
+// The input must be contiguous.
 void lower(LowerCtx& c, FftKind kind, LowerCtx::V n) {
   const auto& x = c.in[0];
   c.b.call({x.buffer, c.out[0].buffer},
@@ -43,7 +43,7 @@ void lower_fft(LowerCtx& c) { lower(c, FftKind::Complex, c.in[0].sizes[1]); }
 void lower_rfft(LowerCtx& c) { lower(c, FftKind::FromReal, c.in[0].sizes[1]); }
 void lower_irfft(LowerCtx& c) { lower(c, FftKind::ToReal, c.out[0].sizes[1]); }
 
-// For the elements of half a transform: `alone` for those that are their own mirror image, else `mirrored`.
+// Weights for the elements of a half transform: `alone` for elements that are their own mirror image, else `mirrored`.
 Operand weights(const Operand& like, Size n, double alone, double mirrored) {
   const Size half = half_of(n), pairs = n - half;
   return pad(full({like.dtype(), {1, pairs, 1, 1}}, mirrored), {0, 1, 0, 0}, {0, half - Size(1) - pairs, 0, 0},
@@ -54,7 +54,7 @@ void vjp_fft(VjpCtx& c) {
   c.grad(0, graph::apply(op("fft"), {c.dy()},
                          {{"inverse", !c.attrs().flag("inverse")}, {"scale", c.attrs().integer("scale")}}));
 }
-// The inverse counts every element but those alone twice, and the transform each of them once.
+// The inverse counts every element twice except those that are alone; the transform counts each once.
 void vjp_rfft(VjpCtx& c) {
   const Size n = c.x(0).size(1);
   c.grad(0, graph::apply(op("irfft"), {c.dy() * weights(c.dy(), n, 1, 0.5)},
@@ -65,7 +65,7 @@ void vjp_irfft(VjpCtx& c) {
   c.grad(0, graph::apply(op("rfft"), {c.dy()}, {{"scale", c.attrs().integer("scale")}}) * weights(c.dy(), n, 1, 2));
 }
 
-// Along the first of the axes, several of them at once, and where there is nothing; a length with a large prime.
+// Along the first axis, several transforms at once, and empty arrays; a length with a large prime.
 const std::vector<Dims>& shapes() {
   static const std::vector<Dims> all = {{1, 1, 1}, {2, 6, 1}, {1, 5, 3}, {0, 4, 1}, {2, 3, 0}, {1, 17, 1}, {1, 2, 19}};
   return all;

@@ -1,6 +1,6 @@
-// Products of groups of rows with a matrix for each group, where the sizes of the groups are data, and its reverse.
-// What they compute, to the bit, is said in routines/gemm/grouped.h. Each is the other's derivative, so both have
-// derivatives of every order.
+// Grouped products: each group of rows times its own matrix, where the sizes of the groups are data; and their adjoint.
+// routines/gemm/grouped.h defines the results to the bit. Each is the other's derivative, so both have derivatives of
+// every order.
 #include "routines/gemm/grouped.h"
 
 #include <fmt/format.h>
@@ -61,9 +61,9 @@ std::vector<TensorType> widened(const InferCtx& c) {
 
 enum Site { kNegative, kTooMany };
 
-// The counts are checked first.
+// The kernel checks the counts first.
 void lower(LowerCtx& c, bool outer) {
-  constexpr int64_t kFar = int64_t{1} << 40;  // more rows than there are, and sums of such counts do not overflow
+  constexpr int64_t kFar = int64_t{1} << 40;  // more rows than exist, and sums of such counts do not overflow
   auto& b = c.b;
   const auto &x = c.in[0], &other = c.in[1], &counts = c.in[2];
   uint32_t batch = x.sizes[0], rows = x.sizes[1], groups = counts.sizes[1];
@@ -114,7 +114,7 @@ void vjp_outer(VjpCtx& c) {
   if (c.needs(1)) c.grad(1, grouped_dot(c.x(0), c.dy(), c.x(2)));
 }
 
-// As of wide_dot: rounded operands, and nothing else is.
+// As in wide_dot: rounds operands and nothing else.
 void vjp_wide_dot(VjpCtx& c) {
   Operand dy = cast(c.dy(), c.x(0).dtype());
   if (c.needs(0)) c.grad(0, wide_grouped_dot(dy, swap_last_two(c.x(1)), c.x(2)));
@@ -127,7 +127,7 @@ void vjp_wide_outer(VjpCtx& c) {
   if (c.needs(1)) c.grad(1, wide_grouped_dot(c.x(0), dy, c.x(2)));
 }
 
-// Batch, rows, columns of both factors, groups.
+// Batch, rows, columns of both operands, groups.
 std::vector<TestCase> grouped_cases(bool outer) {
   struct Shape {
     int64_t b, m, k, n, g;

@@ -1,5 +1,5 @@
-// What an entry's `lower` builds its kernel with. Sizes and strides are run-time parameters, so one kernel serves every
-// shape of the same rank; inputs may be any strided view, outputs are contiguous.
+// The context in which an entry's `lower` builds its kernel. Sizes and strides are run-time parameters, so one kernel
+// serves every shape of the same rank; inputs may be any strided view, outputs are contiguous.
 #pragma once
 #include <functional>
 #include <vector>
@@ -31,7 +31,7 @@ class LowerCtx {
       off = b.add(off, b.mul(index[i], a.strides[i]));
     return off;
   }
-  // Loads widen to the compute type, stores narrow from it.
+  // Loads widen to the compute type; stores narrow from it.
   V load(const Array& a, std::span<const V> index) {
     return b.convert(b.load(a.buffer, offset(a, index)), compute_type(a.dtype));
   }
@@ -45,9 +45,9 @@ class LowerCtx {
     store(a, std::span<const V>(index.begin(), index.size()), value);
   }
 
-  // A loop nest over `extents`: the outermost parallel, the innermost vector; a single loop is a vector loop, which
-  // passes/loop/chunk.h splits. Of three and more the first two are one loop: a batch of one would leave nothing to
-  // share.
+  // A loop nest over `extents`: the outermost loop is Parallel, the innermost Vector; a single loop is a Vector loop,
+  // which passes/loop/chunk.h splits. With three or more, the first two are merged: a batch of one would leave no
+  // parallel iterations.
   void for_each(std::span<const V> extents, const std::function<void(std::span<const V>)>& body) {
     std::vector<V> index;
     size_t loops = 0;

@@ -1,5 +1,5 @@
-// The product with quantized weights, which reads them as they are stored. What it computes, to the bit, is said in
-// routines/quantized/args.h. Its gradient is that of the product with the weights they stand for.
+// The product with quantized weights, which it reads in their stored form. routines/quantized/args.h defines the result
+// to the bit. The gradient is that of the product with the dequantized weights.
 #include "ops/quantized.h"
 
 #include "loop/builder.h"
@@ -77,7 +77,7 @@ void vjp(VjpCtx& c) {
 std::vector<Operand> batch(BatchCtx& c) {
   bool shared = !c.batched[1] && !c.batched[2];
   if (shared && c.inputs[1].size(0) == Size(1)) {
-    // More rows for the same weights.
+    // A batch is more rows for the same weights.
     Operand x = c.inputs[0];
     Operand y = quantized_dot(reshape(x, {1, x.size(0) * x.size(2), x.size(3)}), c.inputs[1], c.inputs[2]);
     return {reshape(y, {c.batch, 1, x.size(2), y.size(2)})};
@@ -85,8 +85,8 @@ std::vector<Operand> batch(BatchCtx& c) {
   return batch_first_axis(c);
 }
 
-// Batch, rows of x, groups, columns, rows of bytes in a group, interleaved rows; the last are what groups of 32 are in
-// 4 bits and in 8.
+// Batch, rows of x, groups, columns, rows of bytes per group, interleaved rows; the last two for groups of 32 in 4 bits
+// and in 8.
 std::vector<TestCase> quantized_cases(DType) {
   std::vector<TestCase> out;
   for (DType bits : {DType::I8, DType::U8})

@@ -1,4 +1,4 @@
-// Products with weights of 8 and 4 bits (routines/quantized/args.h says how they are stored).
+// Products with 8-bit and 4-bit weights (routines/quantized/args.h defines their storage).
 #pragma once
 #include "ops/apply.h"
 
@@ -8,10 +8,9 @@ namespace sheaf::ops {
 // which is f32 or f64.
 Operand quantized_dot(Operand x, Operand values, Operand scales);
 
-// [groups, rows, N] as values [groups, tiles, rows / deep, 4, deep] of the given dtype, and back.
+// Packs [groups, rows, N] to values [groups, tiles, rows / deep, 4, deep] of the given dtype, and the inverse.
 Operand quantized_tiles(const Operand& values, int64_t deep, DType dtype);
-// The whole numbers that values [groups, tiles, rows, 4, deep] stand for, of n columns: [groups, rows of the matrix,
-// n].
+// The integers encoded by values [groups, tiles, rows, 4, deep] with n columns: [groups, rows of the matrix, n].
 Operand quantized_levels(const Operand& values, const Size& n, DType dtype);
 
 }  // namespace sheaf::ops

@@ -29,7 +29,8 @@ constexpr graph::Vjp kRandom = zero_derivative("random bits");
 using Word = scalar::math::Scalar<Builder, uint32_t>;
 using Words = scalar::math::Words<Builder>;
 
-// Walks [keys, n]; `body` gets the position and the block of its counter. Counters begin at 0, or at the second input.
+// Iterates over [keys, n]; `body` gets the position and its block of random words. Counters start at 0, or at the
+// second input.
 template <class F>
 void for_each_draw(LowerCtx& c, V n, F&& body) {
   auto& b = c.b;
@@ -59,7 +60,7 @@ std::vector<TensorType> infer_draw(const InferCtx& c) {
   return {{c.attrs.get<DType>("dtype"), {c.inputs[0].sizes[0], c.attrs.sizes("n")[0]}}};
 }
 
-// In [0, 1), with as many random bits as the mantissa holds.
+// In [0, 1), with as many random bits as the mantissa has.
 V unit_uniform(Words w, DType dtype) {
   switch (dtype) {
     case DType::F64: return scalar::math::unit_uniform(scalar::math::random_bits64(w)).v;
@@ -69,12 +70,12 @@ V unit_uniform(Words w, DType dtype) {
   }
 }
 
-// An intermediate result of a narrow dtype: JAX has its precision after every step.
+// Rounds an intermediate result to a narrow dtype: JAX rounds after every step.
 V rounded(Builder& b, V x, DType dtype) {
   return compute_type(dtype) == dtype ? x : b.convert(b.convert(x, dtype), compute_type(dtype));
 }
 
-// sqrt(2) erfinv(v) with v uniform in (-1, 1): the lower end is the number of the dtype after -1, so v is never -1.
+// sqrt(2) erfinv(v) with v uniform in (-1, 1): the lower end is the next number above -1, so v is never -1.
 V normal(Builder& b, Words w, DType dtype) {
   double half_ulp = dtype == DType::F64    ? 0x1p-53
                     : dtype == DType::BF16 ? 0x1p-8
@@ -86,7 +87,7 @@ V normal(Builder& b, Words w, DType dtype) {
   return b.mul(root2, rounded(b, b.unary(loop::Op::ErfInv, v), dtype));
 }
 
-// -log(-log(u)), u kept above 0 by the least normal number.
+// -log(-log(u)), with u clamped to the smallest normal number.
 V gumbel(Builder& b, Words w, DType dtype) {
   double least = dtype == DType::F64 ? 0x1p-1022 : dtype == DType::F16 ? 0x1p-14 : 0x1p-126;
   V u = b.max(unit_uniform(w, dtype), b.number(compute_type(dtype), least));
@@ -105,7 +106,7 @@ void lower_draw(LowerCtx& c) {
   });
 }
 
-// More keys are more rows.
+// A batch of keys is more rows.
 std::vector<Operand> batch_keys(BatchCtx& c) {
   std::vector<Operand> rows;
   stretch_to_batch(c);
@@ -122,7 +123,8 @@ std::vector<Operand> batch_keys(BatchCtx& c) {
   return {reshape(y, s)};
 }
 
-// x mod s of unsigned numbers kept in i64. Halving makes x non-negative; the halved remainder, doubled, is below 2 s.
+// x mod s for unsigned numbers stored in i64. Halving makes x non-negative; twice the remainder of the half is below 2
+// s.
 V unsigned_mod64(Builder& b, V x, V s) {
   auto less = [&](V p, V q) { return b.lt(b.xor_(p, b.i64(INT64_MIN)), b.xor_(q, b.i64(INT64_MIN))); };
   V half = b.binary(loop::Op::FloorMod, b.shr(x, b.i64(1)), s);
@@ -132,7 +134,7 @@ V unsigned_mod64(Builder& b, V x, V s) {
   return b.select(b.lt(s, b.i64(0)), large, small);
 }
 
-// (high * 2^bits + low) mod span, as jax.random.randint computes it. A span of 0 stands for the whole range.
+// (high * 2^bits + low) mod span, computed like jax.random.randint. A span of 0 means the whole range.
 uint32_t scalar_offset(ScalarCtx& c) {
   auto& b = c.b;
   bool wide = c.type == DType::I64;
@@ -144,7 +146,7 @@ uint32_t scalar_offset(ScalarCtx& c) {
   return b.select(b.eq(span, zero), c.x[1], offset);
 }
 
-// The maximum guards against rounding below lo. Fused, because so is jax.random.uniform once compiled.
+// The maximum guards against rounding below lo. Uses a fused multiply-add, like compiled jax.random.uniform.
 uint32_t scalar_between(ScalarCtx& c) {
   auto& b = c.b;
   DType dtype = c.attrs.get<DType>("dtype");
@@ -159,7 +161,7 @@ void vjp_between(VjpCtx& c) {
   if (c.needs(2)) c.grad(2, c.dy() * u);
 }
 
-// Neighbouring floats have neighbouring bit patterns. A narrow dtype is computed in f32, where its steps are wider.
+// Adjacent floats have adjacent bit patterns. A narrow dtype is computed in f32, with steps of its own spacing.
 uint32_t scalar_next(ScalarCtx& c) {
   auto& b = c.b;
   DType dtype = c.attrs.get<DType>("dtype"), ints = dtype == DType::F64 ? DType::I64 : DType::I32;
@@ -170,7 +172,7 @@ uint32_t scalar_next(ScalarCtx& c) {
   above = b.select(b.eq(x, zero), step, above);
   V next = b.select(b.eq(x, b.number(c.type, HUGE_VAL)), x, b.bitcast(above, c.type));
   if (dtype == DType::F16) {
-    // Near 0 its steps are all the same, and what is below infinity is far from it in f32.
+    // Near 0 the spacing is constant, and the last number below infinity is far from infinity in f32.
     next = b.select(b.le(b.abs(x), b.f32(0x1p-14f)), b.add(x, b.f32(0x1p-24f)), next);
     next = b.select(b.eq(x, b.number(c.type, -HUGE_VAL)), b.f32(-65504), next);
   }
@@ -179,7 +181,7 @@ uint32_t scalar_next(ScalarCtx& c) {
 
 std::vector<graph::Attrs> own_dtype(DType d) { return {{{"dtype", d}}}; }
 std::vector<graph::Attrs> down_and_up(DType d) { return {{{"dtype", d}, {"up", false}}, {{"dtype", d}, {"up", true}}}; }
-// lo below hi by far: the result is kept at or above lo.
+// lo is well below hi: the result is clamped at lo.
 constexpr graph::Domain kUnitAndBounds[][3] = {{{0.1, 0.9}, {-2, 0}, {1, 2}}};
 
 constexpr std::pair<int64_t, int64_t> kTestDraws[] = {{1, 1}, {3, 5}, {0, 4}, {2, 0}, {1, 4099}};  // keys, numbers each

@@ -1,4 +1,4 @@
-// How a reduction combines its elements: what the lowering of fused reductions needs to know of an entry.
+// The combining operation of a reduction, for the lowering of fused reductions.
 #pragma once
 #include "graph/op_def.h"
 #include "loop/ir.h"

@@ -8,7 +8,7 @@ namespace sheaf::ops {
 
 namespace {
 
-// The i-th axis from the end is the one that disagrees.
+// The sizes of the i-th axis from the end differ.
 UserError broadcast_error(const Sizes& a, const Sizes& b, int i, Size x, Size y) {
   UserError e = runtime_error("Cannot broadcast shapes " + shape_text(a) + " and " + shape_text(b));
   e.label =

@@ -18,23 +18,23 @@ using graph::TestInput;
 // NumPy broadcasting; throws `Cannot broadcast shapes [2, 3] and [4]`.
 Sizes broadcast_sizes(const Sizes& a, const Sizes& b);
 
-// Elementwise: broadcast sizes, the first input's dtype; or Bool.
+// Elementwise: broadcast sizes; the first input's dtype, or Bool.
 std::vector<TensorType> infer_elementwise(const InferCtx& c);
 std::vector<TensorType> infer_predicate(const InferCtx& c);
 
 std::vector<Operand> batch_elementwise(BatchCtx& c);
-// The first axis of all inputs and outputs is a batch already: the new axis becomes part of it.
+// For ops whose inputs and outputs have a batch as first axis: merges the new axis into it.
 std::vector<Operand> batch_first_axis(BatchCtx& c);
-// The op on inputs [batch, inner, …] (or of rank 0) as if they were [batch * inner, …].
+// Applies the op to inputs [batch, inner, …] (or of rank 0) as if they were [batch * inner, …].
 std::vector<Operand> apply_merged(BatchCtx& c, Size inner);
 
-// The outputs are of the first input's type.
+// All outputs have the first input's type.
 std::vector<TensorType> infer_same(const InferCtx& c);
 
-// A list attribute whose entries are known: axes, a permutation.
+// A list attribute with constant entries: axes, a permutation.
 std::vector<int> int_list(const Attrs& attrs, std::string_view key);
 
-// Gives the inputs that are not batched a stretched batch axis, so that all have one.
+// Broadcasts the inputs without a batch axis along one, so that all have it.
 void stretch_to_batch(BatchCtx& c);
 
 // A non-negative axis; throws `axis 3 out of bounds for 2D tensor`.

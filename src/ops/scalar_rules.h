@@ -1,4 +1,4 @@
-// The element of an op: one operation of the loop IR, or a formula of several.
+// The scalar computation of an op: one operation of the loop IR, or a formula of several.
 #pragma once
 #include "graph/op_def.h"
 #include "loop/builder.h"
@@ -15,9 +15,9 @@ uint32_t scalar_binary(graph::ScalarCtx& c) {
   return c.b.binary(kOp, c.x[0], c.x[1]);
 }
 
-// A formula F has `template <class B, class T> static math::Scalar<B, T> of(math::Scalar<B, T> x)`, which is written
-// once for the elements of a kernel and for plain numbers. `call` applies an elementary function in it: one operation
-// of the IR there, its value here.
+// A formula F has `template <class B, class T> static math::Scalar<B, T> of(math::Scalar<B, T> x)`, written once for
+// the elements of a kernel and for plain numbers. `call` applies an elementary function in it: for a kernel it emits
+// one operation of the IR, for a number it computes the value.
 namespace math = scalar::math;
 
 template <loop::Op kOp, class T>
@@ -43,14 +43,14 @@ uint32_t scalar_formula(graph::ScalarCtx& c) {
   if (c.type == DType::F64) return F::of(math::Scalar<loop::Builder, double>(c.b, c.x[0])).v;
   return F::of(math::Scalar<loop::Builder, float>(c.b, c.x[0])).v;
 }
-// The same of two elements.
+// The same for a function of two elements.
 template <class F>
 uint32_t scalar_formula2(graph::ScalarCtx& c) {
   if (c.type == DType::F64)
     return F::of(math::Scalar<loop::Builder, double>(c.b, c.x[0]), math::Scalar<loop::Builder, double>(c.b, c.x[1])).v;
   return F::of(math::Scalar<loop::Builder, float>(c.b, c.x[0]), math::Scalar<loop::Builder, float>(c.b, c.x[1])).v;
 }
-// A formula for double on elements of any float type.
+// Applies a formula for double to elements of any float type.
 template <class F>
 struct InDouble {
   template <class B, class T>

@@ -1,4 +1,4 @@
-// A known number of turns over the rows of arrays, and arrays as rows of others.
+// Loops with a known trip count over the rows of arrays, and conversion between an array and its rows.
 #include "ops/scan.h"
 
 #include <algorithm>

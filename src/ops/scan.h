@@ -1,4 +1,4 @@
-// What the entry of `scan` (scan.cpp) and its reverse (scan_vjp.cpp) share. Internal to these two.
+// Shared by the entry of `scan` (scan.cpp) and its VJP (scan_vjp.cpp). Internal to these two.
 #pragma once
 #include <vector>
 
@@ -32,7 +32,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// The loop of a node.
+// The loop description of a scan node.
 Scan scan_of(const Node& n);
 
 void reverse_scan(graph::VjpCtx& c);

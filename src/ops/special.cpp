@@ -1,6 +1,6 @@
 // Special functions of float arrays: the gamma function and its logarithmic derivatives, the complementary error
-// function, modified Bessel functions. The formulas are in f64; narrower results are rounded once, so they are right to
-// the last place also next to a zero of the function. Fits state their relative error as 2^-k.
+// function, modified Bessel functions. The formulas use f64; narrower results are rounded once, so they are accurate to
+// the last place even near a zero of the function. Fits state their relative error as 2^-k.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -27,14 +27,14 @@ using Real = math::Scalar<B, double>;
 
 constexpr double kInf = math::kInf<double>, kNaN = math::kNaN<double>;
 
-// x minus the nearest whole number.
+// x minus the nearest integer.
 template <class B>
 Real<B> distance_from_whole(Real<B> x) {
   return x - rint(x);
 }
 
-// log |gamma(x)|. For 0 < x < 8 with x = k + z, |z| <= 1/2: log gamma(2 + z) and the logarithm of the factors between;
-// above, Stirling's series; below 0 by reflection.
+// log |gamma(x)|. For 0 < x < 8 with x = k + z, |z| <= 1/2: log gamma(2 + z) plus the logarithm of the factors in
+// between; above, Stirling's series; below 0, reflection.
 struct LogGamma {
   template <class B>
   static Real<B> of(Real<B> x) {
@@ -59,7 +59,7 @@ struct LogGamma {
     auto inverse = 1.0 / y;
     auto large = fma(y - 0.5, log_y - 1.0, fma(horner(inverse * inverse, kStirling), inverse, kHalfLogTwoPi - 0.5));
     auto positive = select(y == kInf, y, select(is_large, large, small));
-    // gamma(y) gamma(-y) = -pi / (y sin(pi y)). Next to 0 both are as large, and the product leaves the range.
+    // gamma(y) gamma(-y) = -pi / (y sin(pi y)). Near 0 both factors are equally large, and their product overflows.
     auto sine = abs(call<Op::Sin>(distance_from_whole(y) * std::numbers::pi));
     auto reflected = std::log(std::numbers::pi) - call<Op::Log>(y * sine) - positive;
     auto is_reflected = (x < 0.0) & (y > 0x1p-60) & (y < kInf);
@@ -67,8 +67,8 @@ struct LogGamma {
   }
 };
 
-// The logarithmic derivative of gamma: at 10 and more by its asymptotic series, which the recurrence reaches from
-// below, and negative numbers by reflection.
+// The logarithmic derivative of gamma: from 10 on its asymptotic series, below that the recurrence up to 10, for
+// negative numbers reflection.
 struct Digamma {
   template <class B>
   static Real<B> of(Real<B> x) {
@@ -91,7 +91,7 @@ struct Digamma {
   }
 };
 
-// The n-th derivative of digamma for x > 0, as digamma; NaN below 0.
+// The n-th derivative of digamma for x > 0, computed like digamma; NaN below 0.
 template <class B>
 Real<B> polygamma(Real<B> x, int64_t n) {
   // B_2k (2k + n - 1)! / (2k)!
@@ -132,8 +132,8 @@ Operand apply_polygamma(const Operand& x, int64_t order) {
   return graph::apply(op("polygamma"), {x}, {{"order", order}});
 }
 
-// For x < 0 digamma(x) = digamma(1 - x) - pi / tan(pi x). Where a branch is not taken its argument is harmless, so that
-// further derivatives are no NaN.
+// For x < 0 digamma(x) = digamma(1 - x) - pi / tan(pi x). A branch that is not taken gets a harmless argument, so that
+// higher derivatives are not NaN.
 void vjp_digamma(VjpCtx& c) {
   Operand x = c.x(0), positive = less(like(x, 0), x);
   Operand outer = apply_polygamma(where(positive, x, like(x, 1) - x), 1);
@@ -142,7 +142,7 @@ void vjp_digamma(VjpCtx& c) {
   c.grad(0, c.dy() * where(positive, outer, reflected));
 }
 
-// 1 - erf(x), without the cancellation: e^-x^2 times a function that changes slowly.
+// 1 - erf(x) without cancellation: e^-x^2 times a slowly varying function.
 struct Erfc {
   template <class B>
   static Real<B> of(Real<B> x) {
@@ -158,7 +158,7 @@ struct Erfc {
     constexpr double kZeroAbove = 28;
     auto y = abs(x);
     y = select(y > kZeroAbove, kZeroAbove, y);
-    // y^2 in two parts, of which the first is exact.
+    // y^2 as two parts, the first of them exact.
     auto head = as_float(bits(y) & ~int64_t{0x7ffffff});
     auto power = call<Op::Exp>(-(head * head)) * call<Op::Exp>((head - y) * (head + y));
     auto upper = horner((y - 2.0) / (y + 2.0), kScaled) / fma(y, 2.0, 1.0) * power;
@@ -166,8 +166,8 @@ struct Erfc {
   }
 };
 
-// The factor of e^|x| in the modified Bessel functions I0 and I1 of |x| (without |x| in the second): up to 8 from the
-// power series, beyond from the asymptotic one.
+// The factor of e^|x| in the modified Bessel functions I0 and I1 of |x| (I1 also without a factor |x|): up to 8 from
+// the power series, above from the asymptotic series.
 constexpr double kBesselBorder = 8;
 struct BesselFits {
   double near[15];  // I0: (I0 - 1) / (x^2 / 4), I1: I1 / x, in x^2 / 4
@@ -196,7 +196,7 @@ constexpr BesselFits kI1 = {
      0x1.27cfdb8fd2de0p+44, -0x1.68436f9b3a43fp+46, 0x1.3a6a4bf146891p+48, -0x1.725ef9c93c719p+49,
      0x1.06996fdd573c2p+50, -0x1.50bddf9c82a13p+49}};
 
-// e^-|x| I(x), and times e^|x| if not `scaled`. Half of the power is held back: it overflows before I does.
+// e^-|x| I(x), and times e^|x| if not `scaled`. Multiplies by half of the power twice: e^|x| overflows before I does.
 template <int kOrder, bool kScaled>
 struct Bessel {
   template <class B>

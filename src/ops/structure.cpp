@@ -1,4 +1,4 @@
-// Nodes that shape a graph rather than compute.
+// Nodes that structure a graph rather than compute.
 #include "ops/apply.h"
 #include "ops/rules.h"
 #include "ops/table.h"

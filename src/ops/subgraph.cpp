@@ -118,7 +118,7 @@ Ref<Node> without_effects(const Node& n, std::vector<Operand> inputs) {
   return copy;
 }
 
-// Control nodes that hold effects are among the effects themselves, so a graph without any is pure all the way down.
+// A control node that contains effects is an effect itself, so a graph without effects is pure at every depth.
 GraphPtr without_effects(const GraphPtr& g) {
   if (g->effects.empty()) return g;
   auto out = std::make_shared<Graph>();

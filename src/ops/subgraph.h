@@ -1,4 +1,4 @@
-// Sub-graphs of control nodes: how a piece of a trace becomes a closed graph, and how a closed graph is applied again.
+// Sub-graphs of control nodes: closing a part of a trace to a graph, and applying a closed graph again.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,31 +13,31 @@ using graph::Node;
 using graph::Operand;
 using GraphPtr = std::shared_ptr<const Graph>;
 
-// A parameter of a graph.
+// Creates a parameter of a graph.
 Ref<Node> parameter(const graph::TensorType& type);
 std::vector<Ref<Node>> parameters(const std::vector<graph::TensorType>& types);
 std::vector<Operand> operands(const std::vector<Ref<Node>>& nodes);
 
-// The first input, with `rule` as its derivative; the other inputs are what the rule needs (op `custom`).
+// Returns the first input, with `rule` as its derivative; the other inputs are operands of the rule (op `custom`).
 Operand custom(std::vector<Operand> inputs, std::shared_ptr<const graph::CustomVjp> rule, const Span& span);
 
-// A piece of a graph that is to stand by itself: what `outputs` and `effects` need down to `inputs`, and to whatever
-// was there before: nodes older than `since`, parameters of other graphs.
+// Part of a graph to be closed: the nodes that `outputs` and `effects` depend on, down to `inputs` and to outside
+// nodes: those older than `since`, and parameters of other graphs.
 struct Piece {
   std::vector<Ref<Node>> inputs;
   std::vector<Operand> outputs;
   std::vector<Ref<Node>> effects;
   uint64_t since = 0;
-  // Nodes older than `since` that are computed again inside, all the same.
+  // Nodes older than `since` that are recomputed inside nevertheless.
   std::function<bool(const Node*)> again;
 };
-// The piece as a graph of its own. What it uses from outside is appended to `captures`; after the piece's inputs the
-// graph has one input for each capture, those that were there already included.
+// Closes the piece to a separate graph. Appends the outside values that it reads to `captures`. The graph has the
+// piece's inputs, then one input per capture, including captures that were there before.
 GraphPtr close(const Piece& piece, std::vector<Operand>& captures);
-// Gives a graph that was closed first the captures that others have added since.
+// Adds inputs for captures added by graphs that were closed after this one.
 GraphPtr with_captures(const GraphPtr& g, size_t num_inputs, const std::vector<Operand>& captures);
 
-// The outputs of g with its inputs replaced: its nodes are applied once more, without their effects.
+// The outputs of g with its inputs replaced: applies its nodes again, without their effects.
 std::vector<Operand> replay(const Graph& g, const std::vector<Operand>& inputs);
 
 }  // namespace sheaf::ops

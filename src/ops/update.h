@@ -1,4 +1,4 @@
-// Writing into arrays at places that are data, in the ways that an update can meet what is there.
+// Scatter: writes to arrays at positions that are data, with several ways to combine old and new elements.
 #pragma once
 #include <string>
 
@@ -8,10 +8,11 @@ namespace sheaf::ops {
 
 using graph::Operand;
 
-// How an update meets the element that is there. Several updates of one element meet it in order.
+// How an update combines with the existing element. Several updates of one element apply in order.
 enum class Update : uint8_t { Add, Set, Max, Min, Multiply };
 
-// x with `updates` in the rows of axis `axis` that `index` (rank 1, i64) names. `who` and `wrap` as for take (apply.h).
+// x with `updates` applied to the rows of axis `axis` given by `index` (rank 1, i64). `who` and `wrap` as in take
+// (apply.h).
 Operand update_rows(Operand x, Operand index, Operand updates, int axis, Update how, std::string who, bool wrap);
 // The same for single elements: the sizes of `index` and `updates` are x's except along `axis`.
 Operand update_along(Operand x, Operand index, Operand updates, int axis, Update how, std::string who, bool wrap);

@@ -1,4 +1,4 @@
-// Rules that several entries share about the values of their output: numbers that are sizes, and ranges of ints.
+// Rules shared by several entries for the values of their output: numbers that are sizes, and ranges of ints.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -10,7 +10,7 @@ namespace sheaf::ops {
 using graph::IntRange;
 using graph::SizesCtx;
 
-// Sizes, element by element; kRule takes one or two of them and gives a Size, or nothing.
+// Computes sizes element by element; kRule takes one or two of them and returns a Size, or nothing.
 template <auto kRule>
 std::optional<Sizes> sizes_each(const SizesCtx& c) {
   Sizes out;
@@ -25,16 +25,16 @@ std::optional<Sizes> sizes_each(const SizesCtx& c) {
   }
   return out;
 }
-// Whole numbers stay what they are.
+// The identity on whole numbers.
 inline Size same_size(Size a) { return a; }
 inline constexpr graph::SizesFn kSameSizes = sizes_each<same_size>;
 
-// The ints from lo to hi, or all of i64 if it does not hold these.
+// The range from lo to hi, or all of i64 if it exceeds i64.
 inline IntRange range_of(__int128 lo, __int128 hi) {
   if (lo < INT64_MIN || hi > INT64_MAX) return {};
   return {static_cast<int64_t>(lo), static_cast<int64_t>(hi)};
 }
-// The range of a result that no input exceeds in size.
+// The range of a result whose magnitude no input exceeds.
 inline IntRange range_within(IntRange x) {
   __int128 largest = std::max(-static_cast<__int128>(x.lo), static_cast<__int128>(x.hi));
   return range_of(-largest, largest);
