@@ -1,4 +1,4 @@
-// + - * / // mod ** ash, and the operators the evaluator runs inline. Scalars are handled here without an array:
+// + - * / // mod ** ash, and the operators that the evaluator runs inline. Scalars are computed here without an array:
 // two ints exactly (overflow is an error), anything with a float in f32.
 #include "builtins/arrays/arithmetic.h"
 
@@ -29,7 +29,7 @@ float float_mod(float a, float b) { return std::fmod(std::fmod(a, b) + b, b); }
 
 using Binary = Value (*)(const Value&, const Value&);
 
-// `+ a b c …`: a left fold; one argument is returned by + and negated by -.
+// `+ a b c …`: a left fold; + returns a single argument, - negates it.
 template <Binary kOp>
 Value fold(Call& c) {
   Value acc = std::move(c[0]);
@@ -41,8 +41,8 @@ Value fold(Call& c) {
 Value power(Call& c) {
   const Value& a = c[0];
   Value b = c[1];
-  // Small integral exponents are products; x ** 1 is x itself, int or not. Of an int the exponent thus decides the
-  // type, so it has to be known.
+  // Small integral exponents become products; x ** 1 is x itself, int or not. For an int base the exponent thus
+  // determines the type, so it must be known.
   if (b.is_traced() && num(b).is_scalar() && !is_float(num(b).x.dtype()) && !is_float(num(a).x.dtype()))
     b = trace::concrete(b);
   bool wide = num(a).x.dtype() == DType::F64;
@@ -64,7 +64,7 @@ Value power(Call& c) {
     case 2: return is_plain_scalar(a) ? Value::floating(scalar_float(a) * scalar_float(a)) : binary("mul", a, a, true);
     case 3: {
       if (is_plain_scalar(a)) return Value::floating(scalar_float(a) * scalar_float(a) * scalar_float(a));
-      // Narrow floats would round in between, which the op for any exponent does not.
+      // Products of narrow floats would round after each step; the op for general exponents does not.
       DType d = num(a).x.dtype();
       return d == DType::BF16 || d == DType::F16 ? binary("pow", a, b, true)
                                                  : binary("mul", binary("mul", a, a, true), a, true);
@@ -73,7 +73,7 @@ Value power(Call& c) {
   }
 }
 
-// Of a plain int, in the integers: what does not fit is an overflow.
+// Shifts a plain int, in integer arithmetic; a result that does not fit is an overflow.
 Value shift_int(int64_t x, int64_t n) {
   if (n < 0) return Value::integer(x >> std::min<int64_t>(-(n + 1), 62) >> 1);
   int64_t r = 0;
@@ -92,7 +92,7 @@ Value shift(Call& c) {
   }
   Operand v = ops::cast(x.x, DType::I64);
   if (x.is_scalar() && n >= 0) return mul_values(to_value(v, Kind::Int), Value::integer(int64_t{1} << n));
-  // A shift by the width or more empties the number (or leaves its sign).
+  // A shift by the width or more gives 0 (or the sign).
   Operand count = ops::constant_int(DType::I64, n < -63 ? 63 : std::min<int64_t>(std::abs(n), 63));
   Operand y = n < 0 ? ops::apply2("shift_right_signed", v, count) : ops::apply2("shift_left", v, count);
   if (n > 63) y = ops::apply2("bit_and", y, ops::constant_int(DType::I64, 0));
@@ -274,7 +274,7 @@ Value neg_value(const Value& a) {
   if (n.x.dtype() == DType::Bool) n.x = ops::cast(n.x, DType::I32);
   if (is_storage_only(n.x.dtype())) n.x = ops::cast(n.x, DType::I32);
   if (n.kind == Kind::Int && !is_float(n.x.dtype()))
-    return sub_values(Value::integer(0), a);  // the least int has no opposite
+    return sub_values(Value::integer(0), a);  // the smallest int has no negation
   Operand wide = n.kind == Kind::Float ? trace::wide_operand(a) : Operand();
   return to_value(ops::neg(n.x), n.kind == Kind::Bool ? Kind::Int : n.kind, wide ? ops::neg(wide) : wide);
 }

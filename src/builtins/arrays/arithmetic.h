@@ -1,5 +1,5 @@
-// Arithmetic and comparison of two values of the language. The evaluator's instructions use these when the values are
-// not both plain scalars. Defined in arithmetic.cpp and compare.cpp.
+// Arithmetic and comparison of two values of the language. The evaluator's instructions call these unless both values
+// are plain scalars. Defined in arithmetic.cpp and compare.cpp.
 #pragma once
 #include "builtins/core/numeric.h"
 

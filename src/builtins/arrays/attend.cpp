@@ -37,7 +37,7 @@ Operand array(const Value& v, const char* name) {
       fmt::format("{}: q is {}, k {}, v {}", why, shape_text(q.sizes()), shape_text(k.sizes()), shape_text(v.sizes())));
 }
 
-// A whole number as i64.
+// Converts an integer value to i64.
 Operand whole(const Value& v, const char* option) {
   Num n = num(v);
   if (!(num_elems(n.x.sizes()) == Size(1)))
@@ -45,13 +45,13 @@ Operand whole(const Value& v, const char* option) {
   return ops::reshape(whole_operand(v, option), {});
 }
 
-// x with the axes `lead` in front, as [B, H, …]: the last of them are the heads when there are two or more.
+// x with the leading axes `lead`, as [B, H, …]: the last of them is the heads if there are two or more.
 Operand canonical(const Operand& x, const Sizes& lead, Size heads) {
   Sizes s = x.sizes();
   Size a = s[s.size() - 2], b = s.back();
   Sizes own = lead;
   if (lead.size() >= 2) own.back() = heads;
-  // The same batch under another shape is taken as `@` takes it.
+  // The same batch in another shape is reshaped, as in `@`.
   Operand y = !(lead_of(x) == own) && num_elems(lead_of(x)) == num_elems(own) ? ops::reshape(x, with(own, a, b))
                                                                               : ops::broadcast_to(x, with(own, a, b));
   if (lead.size() == 2) return y;

@@ -1,10 +1,11 @@
-// What the library's `attention` is made of, in one op (ops/attention.cpp).
+// The primitive behind the library's `attention`, as one op (ops/attention.cpp).
 #pragma once
 #include "builtins/core/builtin.h"
 
 namespace sheaf::builtins {
 
-// (%attention q k v causal window mask scale offset); nil where an option is not given, the mask a tensor or a scalar.
+// (%attention q k v causal window mask scale offset); nil for an option that is not given, the mask a tensor or a
+// scalar.
 Value attend(Call& c);
 
 }  // namespace sheaf::builtins

@@ -1,11 +1,12 @@
-// How a subscript becomes transposes, products and sums:
-//  1. every term is read into labels; `...` becomes labels of its own, aligned at the right;
-//  2. a label twice in one operand is its diagonal; a size-1 axis that meets a larger one is dropped (it stretches);
-//  3. labels that nobody else needs are summed away;
-//  4. while two or more operands are left, the pair that shrinks most is contracted: `dot` over the labels that vanish,
-//  with
-//     shared labels that stay as its batch; a plain product when nothing vanishes or when only the batch stays;
-//  5. the axes of the last one are put in the order of the output.
+// Compiles a subscript to transposes, products and sums:
+//  1. Read every term into labels; `...` becomes separate labels, aligned at the right.
+//  2. A label that occurs twice in one operand selects its diagonal; an axis of size 1 that meets a larger one is
+//     dropped (it broadcasts).
+//  3. Sum over labels that occur nowhere else.
+//  4. While two or more operands are left, contract the pair whose memory shrinks most: `dot` over the labels that
+//     vanish, with shared labels that stay as its batch; an elementwise product if no label vanishes or only the batch
+//     stays.
+//  5. Transpose the axes of the last operand to the order of the output.
 #include "builtins/arrays/einsum.h"
 
 #include <fmt/format.h>
@@ -19,11 +20,11 @@
 namespace sheaf::builtins {
 namespace {
 
-// A letter, or kEllipsis + how far from the right end of the `...`.
+// A letter, or kEllipsis + the distance from the right end of the `...`.
 using Label = int;
 using Labels = std::vector<Label>;
 constexpr Label kEllipsis = 1000;
-constexpr Label kDots = 999;  // stands for the whole `...` until its length is known
+constexpr Label kDots = 999;  // represents the whole `...` until its length is known
 
 struct Term {
   Labels labels;
@@ -92,7 +93,7 @@ Labels expand_dots(const Labels& labels, int length) {
   return out;
 }
 
-// The axes of `a` in a new order.
+// Permutes the axes of `a`.
 Array ordered(const Array& a, const Labels& labels) {
   std::vector<int> perm;
   for (Label l : labels)
@@ -106,7 +107,7 @@ Array drop_axis(const Array& a, int axis) {  // of size 1
   return {ops::squeeze_axis(a.x, axis), rest};
 }
 
-// Step 2, first half: elements whose two axes with the same label agree lie n + 1 apart once the axes are one.
+// Step 2, first half: elements on the diagonal of two axes with the same label have stride n + 1 in the merged axis.
 Array diagonal(Array a) {
   for (size_t i = 0; i < a.labels.size(); ++i) {
     auto again = std::find(a.labels.begin() + i + 1, a.labels.end(), a.labels[i]);
@@ -132,12 +133,12 @@ Array diagonal(Array a) {
     rest.push_back(l);
     Operand flat = ops::reshape(ops::transpose(a.x, perm), merged);
     a = {ops::slice_axis(flat, flat.rank() - 1, 0, n, n.value() + 1), rest};
-    i = static_cast<size_t>(-1);  // axes have moved: look again from the first
+    i = static_cast<size_t>(-1);  // axes have moved: restart from the first
   }
   return a;
 }
 
-// Step 2, second half: sizes of a label agree, or are 1 and stretch.
+// Step 2, second half: sizes of a label are equal, or are 1 and broadcast.
 void drop_stretched(std::vector<Array>& arrays) {
   for (size_t k = 0; k < arrays.size(); ++k)
     for (int i = arrays[k].x.rank() - 1; i >= 0; --i) {
@@ -187,7 +188,7 @@ Labels joined(Labels a, const Labels& b) {
   return a;
 }
 
-// How the labels of a pair are used.
+// The roles of the labels of a pair.
 struct Roles {
   Labels batch, left, right, summed;
 };
@@ -240,7 +241,7 @@ Array contract(const Array& a, const Array& b, const Labels& needed) {
 
 double estimate(Size n) { return n.is_const() ? static_cast<double>(n.value()) : 64; }
 
-// Growth of memory by contracting the pair.
+// Growth of memory if the pair is contracted.
 double growth(const Array& a, const Array& b, const Labels& needed) {
   Roles r = roles_of(a, b, needed);
   double before_a = 1, before_b = 1, after = 1;

@@ -1,4 +1,4 @@
-// Contractions by subscript. Also used by other built-ins that contract.
+// Contractions by subscript. Other built-ins that contract use them too.
 #pragma once
 #include <string_view>
 
@@ -6,11 +6,12 @@
 
 namespace sheaf::builtins {
 
-// The dtype products are formed in: bools and small ints become i32, except that two i8 operands stay (and give i32).
+// The dtype in which products are computed: bools and small ints become i32, except that two i8 operands stay i8 (with
+// i32 results).
 DType contraction_dtype(DType a, DType b);
 
-// `subscript` with an explicit `->`, operands of one dtype that can be added and multiplied. Throws UserError in the
-// words of einsum.
+// `subscript` needs an explicit `->`; the operands have one dtype that supports addition and multiplication. Throws
+// UserError with einsum's messages.
 Operand einsum(std::string_view subscript, std::vector<Operand> operands);
 
 }  // namespace sheaf::builtins

@@ -34,7 +34,7 @@ graph::Graph passes_of(const Operand& y, const std::vector<Operand>& wrt, const 
   };
   for (Node* n : live_nodes(whole)) {
     if (made.count(n)) continue;
-    // By the caller, or by a gradient around this one.
+    // An input, given by the caller or by an enclosing gradient.
     bool is_given = n->op->role == graph::Role::Input || n->op->role == graph::Role::Leaf;
     std::vector<Operand> inputs;
     for (const Operand& x : n->inputs)
@@ -43,7 +43,7 @@ graph::Graph passes_of(const Operand& y, const std::vector<Operand>& wrt, const 
   }
   for (const Operand& o : whole.outputs)
     out.outputs.push_back(renamed(o));
-  // What the arguments themselves were computed from is no part of it.
+  // Excludes the nodes from which the arguments themselves were computed.
   std::vector<Node*> live = graph::live_nodes({{}, out.outputs, {}});
   std::unordered_set<const Node*> used(live.begin(), live.end());
   out.inputs.erase(std::remove_if(out.inputs.begin() + static_cast<ptrdiff_t>(wrt.size()), out.inputs.end(),

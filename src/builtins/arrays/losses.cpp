@@ -1,5 +1,5 @@
-// Checks of the arguments of losses and scores, which the library calls. They look at shapes alone, so compiled code
-// holds nothing of them.
+// Argument checks of losses and scores, called by the library. They only test shapes, so compiled code does not contain
+// them.
 #include <fmt/format.h>
 
 #include "builtins/arrays/arrays.h"
@@ -11,8 +11,8 @@ namespace {
 
 bool is_array(const Value& v) { return is_tensor_value(v) && trace::operand_of(v).rank() > 0; }
 
-// (%same-shape who a-name a b-name b): an array beside an array of another shape is an error. Numbers broadcast, and
-// what is neither is left to the operations that follow.
+// (%same-shape who a-name a b-name b): an error if two arrays have different shapes. Numbers broadcast, and other
+// values are left to the operations that follow.
 Value same_shape(Call& c) {
   const Value &a = c[2], &b = c[4];
   if (!is_array(a) || !is_array(b)) return Value::nil();
@@ -25,7 +25,7 @@ Value same_shape(Call& c) {
           "reshape or squeeze");
 }
 
-// (%same-last-axis who a-name a b-name b): vectors of different lengths along the last axis are an error.
+// (%same-last-axis who a-name a b-name b): an error if the last axes of two arrays have different lengths.
 Value same_last_axis(Call& c) {
   const Value &a = c[2], &b = c[4];
   if (!is_array(a) || !is_array(b)) return Value::nil();
@@ -36,8 +36,8 @@ Value same_last_axis(Call& c) {
       .hint("the vectors lie along the last axis and must have one length");
 }
 
-// (%class-column who logits targets): one class for each row of logits [..., V], as a column [N 1]. Either may come
-// flattened to its rows; one number stands for all rows.
+// (%class-column who logits targets): one class for each row of logits [..., V], as a column [N 1]. Either may be
+// flattened to its rows; a single number applies to all rows.
 Value class_column(Call& c) {
   Operand x = tensor_operand(c[1], c[0].as_string());
   if (x.rank() == 0)

@@ -13,7 +13,7 @@ bool rearranges_all(const graph::OpDef& op) {
   return op.arrangement == graph::Arrangement::SameOrder || op.arrangement == graph::Arrangement::Permuted;
 }
 
-// a in another dtype: the cast goes below transposes and reshapes, so that a matrix is rounded as it lies in memory and
+// Casts a to another dtype, below transposes and reshapes, so that a matrix is rounded in its memory layout and
 // products still see that it is transposed.
 Operand rounded(const Operand& a, DType to) {
   if (a.is_node() && rearranges_all(*a.node()->op))

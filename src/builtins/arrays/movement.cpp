@@ -1,4 +1,4 @@
-// The same elements at other places: reshaping, slicing, joining, padding; and element-wise selection.
+// Moves elements without changing them: reshaping, slicing, joining, padding; and elementwise selection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ Value swapaxes(Call& c) {
   return tensor_value(ops::transpose(x, perm));
 }
 
-// Axes `from` go to places `to`; the others keep their order.
+// Moves the axes `from` to positions `to`; the others keep their order.
 Value moveaxis(Call& c) {
   Operand x = tensor_operand(c[0], "moveaxis");
   std::vector<int64_t> from = to_ints(c[1], "moveaxis"), to = to_ints(c[2], "moveaxis");
@@ -103,7 +103,7 @@ Value moveaxis(Call& c) {
   return tensor_value(ops::transpose(x, perm));
 }
 
-// A position in an axis; a negative one counts from the end.
+// A position along an axis; a negative one counts from the end.
 Size position(const Value& v, std::string_view who, std::string_view what, int axis, Size size) {
   Size given = to_size(v, who), at = given < Size(0) ? given + size : given;
   if (at < Size(0))
@@ -149,8 +149,8 @@ Value dynamic_slice(Call& c) {
   return tensor_value(slice_range(x, 0, start, end));
 }
 
-// Tensors and numeric lists join into a tensor when there is a tensor or an :axis; otherwise the first argument decides
-// between text and a list.
+// Tensors and numeric lists concatenate to a tensor if there is a tensor or an :axis; otherwise the first argument
+// selects text or a list.
 Value concat(Call& c) {
   auto joins = [](const Value& v) {
     return is_tensor_value(v) || is_numeric_list(v) || (v.is_list() && v.items().empty());
@@ -185,7 +185,7 @@ Value concat(Call& c) {
 }
 
 Value stack(Call& c) {
-  // One tensor is the sequence of its rows, already stacked on axis 0.
+  // A single tensor is the sequence of its rows, already stacked on axis 0.
   if (c.size() == 1 && is_tensor_value(c[0]) && num(c[0]).x.rank() > 0) {
     Operand x = num(c[0]).x;
     std::vector<int> perm(x.rank());
@@ -248,7 +248,7 @@ Operand rolled(const Operand& x, int axis, int64_t by) {
   return ops::concat({slice_range(x, axis, n - k, n), slice_range(x, axis, 0, n - k)}, axis);
 }
 
-// A shift that is data while a program is traced: each element is read from where it comes.
+// A shift that is data in a trace: gathers each element from its source.
 std::optional<Operand> unknown_shift(const Value& v) {
   if (!v.is_traced() || trace::kind_of(v) != Kind::Tensor) return std::nullopt;
   Operand by = trace::operand_of(v);
@@ -324,7 +324,7 @@ Value broadcast(Call& c) {
   return tensor_value(stretch(as_array(c[0], "broadcast-to"), sizes));
 }
 
-// Every axis of n becomes [reps, n], stretched, and is merged again.
+// Every axis of n is broadcast to [reps, n] and merged again.
 Value tile(Call& c) {
   Operand x = as_array(c[0], "tile");
   Sizes reps = to_shape(c[1], "tile");
@@ -357,7 +357,7 @@ Value append_and_roll(Call& c) {
   return tensor_value(ops::concat({slice_range(ops::cast(x, d), 0, 1, n), ops::reshape(in_dtype(v, d), {1})}, 0));
 }
 
-// Two plain numbers give f32; otherwise the branches meet in their common dtype.
+// Two plain numbers give f32; otherwise the branches promote to their common dtype.
 Value where(Call& c) {
   Operand condition = ops::cast(num(c[0]).x, DType::Bool);
   auto [a, b] = nums(c[1], c[2]);
@@ -374,7 +374,7 @@ Value normalize(Call& c) {
   return trace::to_value(x / total, n.is_scalar() ? Kind::Float : Kind::Tensor);
 }
 
-// x is kept where it lies between the bounds, so NaN stays; a NaN bound makes everything NaN.
+// Keeps x between the bounds; NaN stays NaN, and a NaN bound makes everything NaN.
 Value clip(Call& c) {
   Value x = c[0];
   for (size_t i = 1; i < c.size(); ++i) {

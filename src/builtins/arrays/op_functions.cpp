@@ -39,7 +39,7 @@ Value test(Call& c) {
   return to_value(graph::apply(*c.def.op, {ops::cast(n.x, d)}), n.is_scalar() ? Kind::Bool : Kind::Tensor);
 }
 
-// From left to right; one argument is returned unchanged.
+// Folds from left to right; a single argument is returned unchanged.
 Value promoted(Call& c) {
   const OpDef& op = *c.def.op;
   Value acc = std::move(c[0]);
@@ -72,11 +72,11 @@ Value arrays(Call& c) {
   return is_int(y.dtype()) ? to_value(ops::cast(y, DType::I64), Kind::Int) : float_value(y);
 }
 
-// "(searchsorted sorted x [:right])" in parts.
+// The parts of "(searchsorted sorted x [:right])".
 struct Signature {
   std::string_view name;
   int arguments = 0;
-  std::string options;  // as BuiltinDef has them
+  std::string options;  // in the format of BuiltinDef
 };
 Signature parts_of(std::string_view text) {
   Signature out;
@@ -96,7 +96,7 @@ Signature parts_of(std::string_view text) {
 }
 
 BuiltinDef builtin_of(const OpDef& op) {
-  static auto* signatures = new std::deque<Signature>;  // definitions refer to their parts
+  static auto* signatures = new std::deque<Signature>;  // definitions refer to its strings
   const Signature& signature = signatures->emplace_back(parts_of(op.signature));
   BuiltinDef d{signature.name, op.category, op.signature, op.doc, {}, 1, 1};
   d.op = &op;

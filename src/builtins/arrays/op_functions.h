@@ -1,5 +1,5 @@
-// Functions of the language that are ops: each is made from the op's entry (signature, doc, examples, arguments), and
-// these adapt the arguments of a call to its inputs. `Call::def.op` says which op it is.
+// Functions of the language that are ops. Each is built from the op's entry (signature, doc, examples, arguments);
+// these adapters convert the arguments of a call to the op's inputs. `Call::def.op` is the op.
 #pragma once
 #include "builtins/core/builtin.h"
 

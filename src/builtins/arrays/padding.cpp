@@ -1,4 +1,4 @@
-// Elements put around an array: a constant, or the array's own in some order.
+// Padding around an array: a constant, or the array's own elements in some order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,12 +25,12 @@ Mode mode_of(const Value* option) {
       .hint("the modes are :constant, :edge (or :replicate), :reflect, :symmetric, :wrap (or :circular)");
 }
 
-// Before and after each axis.
+// Widths before and after each axis.
 struct Widths {
   Sizes lo, hi;
 };
 
-// A number for all sides, [before after] for all axes, or one such pair per axis.
+// One number for all sides, [before after] for all axes, or one such pair per axis.
 Widths widths_of(const Value& v, int rank) {
   Operand spec = array_operand(v, "pad", DType::I64);
   std::vector<int64_t> w = to_ints(tensor_value(ops::reshape(spec, {num_elems(spec.sizes())})), "pad");
@@ -49,7 +49,7 @@ Widths widths_of(const Value& v, int rank) {
   return out;
 }
 
-// Which of n elements stands at position i, which may lie before or behind them.
+// The index of the element at position i, which may be before the first or after the last of n.
 int64_t source(Mode mode, int64_t i, int64_t n) {
   auto within = [](int64_t k, int64_t period) { return (k % period + period) % period; };
   switch (mode) {

@@ -1,7 +1,7 @@
-// The rows of a matrix [K, N] (the axis a product sums over) are taken in groups, with a scale for each group and
-// column: scales are f32 [groups, N]. Values are stored as routines/quantized/args.h says, :q8 as i8 and :q4 as u8,
-// eight (four) rows of a column interleaved where the group allows it. Tensors in a dict: they are saved, traced and
-// moved like any others.
+// Divides the rows of a matrix [K, N] (the contracted axis) into groups, with a scale per group and column: scales are
+// f32 [groups, N]. Values use the layout of routines/quantized/args.h, :q8 as i8 and :q4 as u8, with eight (four) rows
+// of a column interleaved if the group size allows it. Quantized weights are tensors in a dict, saved, traced and moved
+// like any others.
 #include "builtins/arrays/quantize.h"
 
 #include <fmt/format.h>
@@ -16,9 +16,8 @@
 namespace sheaf::builtins {
 namespace {
 
-// Up to this many rows of x the weights are read as they are stored: widening them first would write, and read again,
-// several times as much memory as they take. With more rows the faster product of floats makes up for it, unless
-// products of bytes are fast.
+// Up to this many rows of x, weights are read in stored form: widening them first would write, and read again, several
+// times as much memory. With more rows the faster float product makes up for that, unless byte products are fast.
 constexpr int64_t kFewRows = 16;
 
 bool reads_as_stored(const Size& rows) {
@@ -87,7 +86,7 @@ Value quantize(Call& c) {
     scale = nonzero(ops::mul(ops::reduce("max", absolute(x), {1}, false), ops::like(x, 1.0 / 127)));
     values = ops::apply1("round", ops::div(x, ops::expand_axis(scale, 1)));
   } else {
-    // The largest element, with its sign, becomes -8: all sixteen levels are used.
+    // The element of largest magnitude becomes -8, so that all sixteen levels are used.
     Operand hi = ops::reduce("max", x, {1}, false), lo = ops::reduce("min", x, {1}, false);
     scale = nonzero(ops::mul(ops::where(ops::less(ops::neg(lo), hi), hi, lo), ops::like(x, -1.0 / 8)));
     Operand level = ops::add(ops::apply1("round", ops::div(x, ops::expand_axis(scale, 1))), ops::like(x, 8));

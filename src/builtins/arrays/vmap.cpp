@@ -1,5 +1,5 @@
-// The function is traced for one example and the graph applied to the whole batch by the ops' batching rules. What
-// cannot be traced or batched (branches on data, effects) runs once for each example, and the results are stacked.
+// Traces the function for one example and applies the graph to the whole batch by the ops' batching rules. If tracing
+// or batching fails (branches on data, effects), runs once per example and stacks the results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 namespace sheaf::builtins {
 namespace {
 
-// The axis that is sliced: that of each argument in order, and `rest` for those that follow.
+// The mapped axis: one for each argument in order, and `rest` for those that follow.
 struct Axes {
   std::vector<std::optional<int64_t>> each;
   std::optional<int64_t> rest = 0;
-  bool is_list = false;  // which has to name every argument
+  bool is_list = false;  // the list must cover every argument
 
   std::optional<int64_t> of(size_t argument) const { return argument < each.size() ? each[argument] : rest; }
 };
@@ -38,13 +38,13 @@ Axes parse_axes(const Value& value) {
   return axes;
 }
 
-// One argument of a batched call: a tensor or a tree of them, and the axis they are sliced along; without one it is
-// passed whole.
+// One argument of a batched call: a tensor or a tree of them, and the axis along which they are mapped; without one the
+// argument is passed whole.
 struct Argument {
   Value value;
   std::optional<int64_t> axis;
 
-  // The value with make(tensor, axis) in the place of each tensor that is sliced.
+  // The value with each mapped tensor replaced by make(tensor, axis).
   template <class F>
   Value with_tensors(F&& make) const {
     if (!axis) return value;
@@ -63,8 +63,8 @@ struct Argument {
   }
 };
 
-// Tensors of one shape stacked, in the dtype they have in common; a number or bool is one of rank 0 and its dtype. Else
-// the list itself. Whether a number came as a 0-d tensor must not matter: a batched body has no such difference.
+// Stacks tensors of one shape in their common dtype; a number or bool counts as one of rank 0 with its dtype. Else
+// returns the list itself. Numbers and 0-d tensors must give equal results: a batched body cannot distinguish them.
 Value stack_results(std::vector<Value> results) {
   std::vector<Operand> parts;
   for (const Value& v : results) {
@@ -99,13 +99,13 @@ struct BatchedTree {
   }
 };
 
-// What a function of one example may give for the whole batch to be computed at once.
+// True if a result for one example can be computed for the whole batch at once.
 bool can_be_batched(const Value& result) {
   return all_leaves(result,
                     [](const Value& v) { return !v.is_callable() && v.tag() != Tag::Opaque && v.tag() != Tag::Atom; });
 }
 
-// All examples at once; nothing when the function does not allow it.
+// Computes all examples at once; returns nothing if the function does not allow it.
 std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vector<Argument>& arguments, int64_t n) {
   graph::Graph g;
   std::vector<transforms::Batched> inputs;
@@ -133,7 +133,7 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
       context.parameters = g.inputs;
       trace::TraceContext::Use use(context);
       result = caller.call(f, std::move(example));
-      if (!context.effects.empty()) return std::nullopt;  // one example after the other
+      if (!context.effects.empty()) return std::nullopt;  // must run example by example
       checked = std::move(context.checked);
     }
     if (n == 0 && !result.is_traced() && trace::is_numeric(result)) {  // the same for every example: there is none
@@ -159,8 +159,8 @@ std::optional<Value> run_at_once(Caller& caller, const Value& f, const std::vect
   } catch (const transforms::NotBatchable&) {
     return std::nullopt;
   } catch (const UserError& e) {
-    if (e.message.starts_with("recursion too deep")) throw;  // each try again at each depth would double the work
-    return std::nullopt;  // the loop below meets the error at the right example, or does not
+    if (e.message.starts_with("recursion too deep")) throw;  // retrying at each depth would double the work each time
+    return std::nullopt;  // the loop below raises the error at the right example, or does not
   }
 }
 
@@ -168,8 +168,8 @@ Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Va
   if (axes.is_list && axes.each.size() < args.size())
     throw runtime_error(fmt::format("vmap: {} arguments, but axes for {}", args.size(), axes.each.size()))
         .hint("axes is a number for all of them, or has one entry for each; nil passes an argument whole");
-  // Beside a mapped tensor a tree is passed whole, as the parameters of a model are; where there is none its tensors
-  // are mapped.
+  // Next to a mapped tensor, a tree is passed whole, like the parameters of a model; without any mapped tensor, the
+  // trees' tensors are mapped.
   bool any_tensor = false;
   for (size_t i = 0; i < args.size(); ++i)
     any_tensor |= axes.of(i) && is_tensor_value(args[i]);
@@ -187,7 +187,7 @@ Value run_batch(Caller& caller, const Value& f, const Axes& axes, std::vector<Va
     });
   }
   if (n < 0) throw runtime_error("vmap: at least one argument must be a mapped tensor");
-  if (n != 1)  // of no example the shape of the result is known only this way
+  if (n != 1)  // with no examples this is the only way to get the shape of the result
     if (auto all = run_at_once(caller, f, arguments, n)) return std::move(*all);
   std::vector<Value> results = empty_list(n);
   for (int64_t i = 0; i < n; ++i) {

@@ -1,6 +1,6 @@
 // Convolution, pooling and upsampling. Arrays are [N, C, spatial…] and kernels [O, I, spatial…]; a missing batch axis
-// is added and taken away again. A convolution is one matrix product: the windows of all images as the columns [I *
-// size, N * out], so that the gradient of the kernel sums over the batch inside the product.
+// is added and later removed. A convolution is one matrix product: its right operand has the windows of all images as
+// columns [I * size, N * out], so that the gradient of the kernel sums over the batch inside the product.
 #include "ops/window.h"
 
 #include <fmt/format.h>
@@ -21,12 +21,12 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// What happens along one spatial axis.
+// The parameters of one spatial axis.
 struct Axis {
   Size n;  // of the input
   int64_t size, stride, dilation;
   Size lo, hi;     // padding
-  Size spare = 0;  // behind it, for a last window that the input does not fill
+  Size spare = 0;  // more padding at the end, for a last window that the input does not fill
   Size span() const { return (size - 1) * dilation + 1; }
   Size room() const { return n + lo + hi + spare; }
   Size out() const { return floor_div(room() - span(), stride) + Size(1); }
@@ -35,7 +35,7 @@ using Axes = std::vector<Axis>;
 
 std::string option_name(std::string_view who, std::string_view option) { return fmt::format("{}: :{}", who, option); }
 
-// An option of one number, or one for each of the d axes.
+// An option with one number, or one for each of the d axes.
 Ints per_axis(const Call& c, std::string_view who, std::string_view option, int d, int64_t least, Ints missing) {
   const Value* v = c.option(option);
   if (!v) return missing;
@@ -49,8 +49,8 @@ Ints per_axis(const Call& c, std::string_view who, std::string_view option, int 
   return out;
 }
 
-// Padding before and after each axis. `:same` keeps the size (divided by the stride, rounded up); an odd rest is
-// added after the axis.
+// Padding before and after each axis. `:same` keeps the size (divided by the stride, rounded up); an odd remainder is
+// added at the end.
 void set_padding(const Call& c, std::string_view who, Axes& axes) {
   const Value* v = c.option("padding");
   if (!v) return;
@@ -214,8 +214,8 @@ Value convolve_transposed(Call& c) {
     throw runtime_error(
         fmt::format("{}: the input has {} channels, but the kernel {} expects {} (divisible by :groups {})", who,
                     channels.str(), shape_text(in.w.sizes()), in.w.size(0).str(), groups.str()));
-  // Here n is the number of windows; the array they are added to has `full` elements, of which padding cuts the ends
-  // off.
+  // Here n is the number of windows. They are added to an array of `full` elements, from which padding then removes the
+  // ends.
   const Value* option = c.option("padding");
   bool same = option && is_key(*option) && key_name(*option).str() == "same";
   Axes cut = axes;
@@ -253,7 +253,7 @@ Value convolve_transposed(Call& c) {
   return without_batch(y, in);
 }
 
-// The last axes of a picture: as many as `:size` (or `:scale`) names, else all but the first two.
+// The number of spatial axes of a picture: as many as `:size` (or `:scale`) names, else all but the first two.
 int spatial_axes(const Operand& x, const Ints& given, std::string_view who) {
   if (given.empty()) throw runtime_error(fmt::format("{}: needs at least one size", who));
   int d = given.size() > 1 ? static_cast<int>(given.size()) : std::max(1, x.rank() - 2);
@@ -263,7 +263,7 @@ int spatial_axes(const Operand& x, const Ints& given, std::string_view who) {
   return d;
 }
 
-// One more window where some elements are left; it begins in the input or the padding before it.
+// Adds one window if some elements are left; it starts in the input or in the padding before it.
 void add_partial_window(Axis& a) {
   Size whole = a.out(), next = whole * Size(a.stride);
   if (next + a.span() - Size(a.stride) < a.room() && next < a.n + a.lo) a.spare = next + a.span() - a.room();
@@ -309,8 +309,8 @@ double lowest(DType d) {
   }
 }
 
-// By the position of the largest element, so that of several equal ones only the first gets the gradient: after a relu
-// many windows hold nothing but zeros.
+// Selects by the position of the largest element, so that of several equal ones only the first gets the gradient: after
+// a relu many windows contain only zeros.
 Value max_pool(Call& c) {
   Pool p = pool(c, "max-pool");
   int d = static_cast<int>(p.axes.size()), lead = p.x.rank() - d;
@@ -326,8 +326,8 @@ Value max_pool(Call& c) {
   return tensor_value(ops::reshape(ops::take_along(win, at, lead, ops::kInRange, false), sizes));
 }
 
-// How many elements each window averages: all, but for the spare ones behind the padding, and without the padding
-// unless that counts.
+// The number of elements that each window averages: excludes the extra padding at the end, and all padding unless
+// `count_padding` is set.
 Operand window_counts(Axes axes, bool count_padding, DType dtype) {
   bool uniform = true;
   double count = 1;

@@ -1,4 +1,4 @@
-// The type of a built-in function of the language and the context it is called with.
+// The type of a built-in function of the language and the context of its calls.
 #pragma once
 #include <functional>
 #include <span>
@@ -13,7 +13,7 @@ namespace sheaf::builtins {
 
 struct BuiltinDef;
 
-// Calls back into the evaluator.
+// Calls function values through the evaluator.
 class Caller {
  public:
   virtual ~Caller() = default;
@@ -26,7 +26,7 @@ struct Option {
   Value value;
 };
 
-// One call. Arguments may be moved from. For a built-in with options, keyword arguments have been taken out of `args`.
+// One call. Its arguments may be moved from. For a built-in with options, `args` does not contain keyword arguments.
 struct Call {
   Caller& caller;
   std::vector<Value>& args;
@@ -44,8 +44,8 @@ struct Call {
   bool flag(std::string_view name) const;  // given and truthy
 };
 
-// Effects decide what may be compiled: Output effects become host calls (their result is nil; of a Watch, its last
-// argument), Input effects keep a function interpreted.
+// The effects decide whether a function may be compiled: Output effects become host calls (with result nil; a Watch
+// returns its last argument), Input effects keep a function interpreted.
 enum class Effect : uint8_t { None, Output, Watch, Input };
 
 using graph::Example;
@@ -59,14 +59,14 @@ struct BuiltinDef {
   int min_args = 0;
   int max_args = -1;  // -1: any; extra positional arguments beyond it are ignored (with a warning)
   Value (*run)(Call&) = nullptr;
-  // Names of accepted keyword options separated by spaces ("axis keepdims"); empty: keywords are ordinary values.
-  // A leading '*' also accepts the names of all dtypes as flags. "padding=" takes the next argument even if it is a
+  // Names of accepted keyword options separated by spaces ("axis keepdims"); empty: keywords are ordinary values. A
+  // leading '*' also accepts the names of all dtypes as flags. "padding=" takes the next argument even if it is a
   // keyword.
   std::string_view options = {};
   Effect effect = Effect::None;
-  // The message for a wrong argument count, if it is not "NAME: expected N arguments, got M"; "{}" stands for M.
+  // The message for a wrong argument count, if not "NAME: expected N arguments, got M"; "{}" is replaced by M.
   std::string_view arity_text = {};
-  const graph::OpDef* op = nullptr;  // whose entry this was made from
+  const graph::OpDef* op = nullptr;  // the op from whose entry this was built
 };
 
 // The object of every value tagged Builtin.
@@ -77,8 +77,8 @@ struct CallableObj : FunctionObj {
   virtual Value invoke(Caller& caller, std::vector<Value>& args) = 0;
 };
 
-// A function that a built-in made: (vmap f), (comp f g), (partial f x) … The language sees an anonymous function; the
-// label says what made it.
+// A function returned by a built-in: (vmap f), (comp f g), (partial f x) … The language sees an anonymous function; the
+// label names the built-in.
 struct NativeFn final : CallableObj {
   using Run = std::function<Value(Caller&, std::vector<Value>&)>;
   std::string label, no_name;

@@ -1,15 +1,13 @@
-// Collections one item after another, as map, reduce, for … walk them, and the way back: values stacked into a tensor.
-// Works on traced tensors too.
+// Iterates over collections for map, reduce, for …, and stacks values to a tensor. Works on traced tensors too.
 #pragma once
 #include "builtins/core/numeric.h"
 #include "value/dict.h"
 
 namespace sheaf::builtins {
 
-// What may be walked besides lists, tuples and tensors.
+// Whether dicts may be iterated, in addition to lists, tuples and tensors.
 enum class Walk : uint8_t { Sequences, Dicts };
-// How an element of an integer tensor comes out: as language §7 has it (a float), or exactly, for `for` and
-// `enumerate`.
+// The type of an element of an integer tensor: a float, as in language §7, or the exact int, for `for` and `enumerate`.
 enum class Ints : uint8_t { AsFloats, Exact };
 
 // Rank-1 tensors yield elements, higher ranks sub-tensors of axis 0 with the same dtype, dicts their values in key
@@ -29,21 +27,22 @@ class Elements {
   int64_t size_ = 0;
 };
 
-// How far a walk through several collections at once goes: to the end of the shortest. Arrays have to be of one length.
+// The number of steps when iterating over several collections: the length of the shortest. Arrays must have equal
+// lengths.
 int64_t common_length(const std::vector<Elements>& columns, std::string_view who);
 
-// With room for so many; throws when there is no memory for them.
+// An empty list with the given capacity; throws if there is not enough memory.
 std::vector<Value> empty_list(int64_t room);
 
-// Tensors of one shape on a new axis 0, promoted to one dtype. `parts` is not empty.
+// Stacks tensors of one shape on a new axis 0, promoted to one dtype. `parts` must not be empty.
 Value stack_operands(const std::vector<Operand>& parts);
-// Stacks leaf by leaf: numbers and tensors of one shape become a tensor, dicts with the same keys and lists of one
-// length are stacked inside, all nil stays nil; anything else is kept as a list.
+// Stacks leaf by leaf: numbers and tensors of one shape become a tensor, dicts with equal keys and lists of equal
+// length are stacked inside, all nil stays nil; anything else becomes a list.
 Value stack_trees(std::span<const Value> items);
 
 // `Dict key must be a keyword or a string, got TYPE`
 Name dict_key(const Value& v);
-// Warns when keys such as layer2, layer10 come in an order that is not that of their numbers.
+// Warns if keys such as layer2, layer10 are not in the order of their numbers.
 void warn_numbered_keys(const DictObj& d);
 
 }  // namespace sheaf::builtins

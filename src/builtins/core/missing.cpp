@@ -25,7 +25,7 @@ bool speaks_of_nil(const std::string& message) {
          (at + 3 == message.size() || !std::isalnum(static_cast<unsigned char>(message[at + 3])));
 }
 
-// How the dict is written in the first (get DICT :key …) or (:key DICT) within a form; "" when there is none.
+// The text of the dict in the first (get DICT :key …) or (:key DICT) within a form, or "".
 std::string dict_of_access(std::string_view form, std::string_view key) {
   std::string call = fmt::format("(:{} ", key);
   if (size_t at = form.find(call); at != std::string_view::npos)

@@ -18,7 +18,7 @@ bool is_space(int32_t cp) {
   return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
-// from_chars takes no plus sign.
+// from_chars rejects a plus sign.
 std::string_view number_text(std::string_view text) {
   text = trimmed(text);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -52,7 +52,7 @@ std::string_view trimmed(std::string_view s) {
 }
 
 Value joined_text(std::vector<Value>& parts) {
-  // Text that grows at its end, (str acc "x"), grows in place when nobody else holds it.
+  // Text that grows at its end, (str acc "x"), grows in place if it is unshared.
   if (parts.size() > 1 && parts[0].is_string() && parts[0].unique()) {
     Value grown = std::move(parts[0]);
     auto& text = const_cast<std::string&>(grown.as_string());
@@ -79,7 +79,7 @@ std::optional<double> parse_float(std::string_view text) {
   text = number_text(text);
   double x = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
-  // Too large or too small to hold is not an error here: strtod gives inf or 0, as the reader does.
+  // Numbers out of range are not an error here: strtod returns inf or 0, like the reader.
   if (error == std::errc::result_out_of_range)
     x = std::strtod(std::string(text).c_str(), nullptr);
   else if (error != std::errc())

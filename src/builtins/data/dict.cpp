@@ -1,4 +1,4 @@
-// Dictionaries. A dict that nobody else holds is changed in place.
+// Dictionaries. An unshared dict is changed in place.
 #include <fmt/format.h>
 
 #include <unordered_set>

@@ -1,5 +1,5 @@
-// Functions that take functions. An accumulator is moved into the call, never kept here, so that a list or dict that
-// only the fold holds grows in place.
+// Higher-order functions. An accumulator is moved into the call and never stored here, so that a list or dict owned
+// only by the fold grows in place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,10 +29,10 @@ Value call2(Call& c, const Value& f, Value a, Value b) {
   return c.caller.call(f, std::move(args));
 }
 
-// Rows of traced loops as the items that walking the whole collection gives.
+// Converts a row of a traced loop to the item that iterating over the whole collection gives.
 Value item_of(const Operand& row) { return row.rank() == 0 ? element_value(row) : tensor_value(row); }
 
-// A loop over tensors that is traced becomes one node when it is long; lists, and what cannot be a node, are unrolled.
+// A long loop over tensors in a trace becomes one node; lists, and loops that cannot be a node, are unrolled.
 bool is_long_loop(int64_t n) { return n > trace::kMaxUnrolledTurns && trace::is_tracing(); }
 
 std::optional<std::vector<Operand>> tensors_of(const std::vector<Value>& columns) {
@@ -125,7 +125,7 @@ Value reduce(Call& c) {
   return acc;
 }
 
-// What scan goes through: a collection, or a dict whose tensors are sliced together.
+// The input of scan: a collection, or a dict whose tensors are mapped together.
 class ScanInput {
  public:
   explicit ScanInput(Value xs) {
@@ -146,7 +146,7 @@ class ScanInput {
     whole_ = std::move(xs);
   }
   int64_t size() const { return size_; }
-  // The tensors that are sliced, when there is nothing else; all of the same length.
+  // The mapped tensors, if there is nothing else; all of equal length.
   std::optional<std::vector<Operand>> tensors() const {
     std::vector<Value> sources;
     for (const auto& column : columns_)
@@ -157,7 +157,7 @@ class ScanInput {
         if (!(o.size(0) == Size(size_))) o = ops::slice_axis(o, 0, 0, size_);
     return out;
   }
-  // An item made of rows of those tensors.
+  // An item built from rows of those tensors.
   Value from_rows(const std::vector<Operand>& rows) const {
     if (!whole_.is_dict()) return item_of(rows[0]);
     Value d = whole_;
@@ -177,7 +177,7 @@ class ScanInput {
 
  private:
   std::vector<std::pair<Name, Elements>> columns_;
-  Value whole_;  // the dict, for the entries that are not sliced
+  Value whole_;  // the dict, for its entries that are not mapped
   int64_t size_ = 0;
 };
 
@@ -186,7 +186,7 @@ bool is_scalar_carry(const Value& v) {
   return trace::is_numeric(v);
 }
 
-// Splits what the function returned into the next carry and the output.
+// Splits the function's result into the next carry and the output.
 std::pair<Value, Value> split_step(Value r, bool scalar_carry) {
   if (r.is_seq() && r.items().size() == 2) {
     auto& items = r.mutable_items();
@@ -208,7 +208,7 @@ std::pair<Value, Value> split_step(Value r, bool scalar_carry) {
 constexpr std::string_view kScanArity = "scan requires 3 arguments: (scan fn init coll)";
 
 Value scan(Call& c) {
-  // Keywords are ordinary values here, so the option is only looked for after the three arguments.
+  // Keywords are ordinary values here, so options are only parsed after the three arguments.
   bool stack = false;
   if (c.size() > 3) {
     if (!c[3].is_keyword() || c[3].as_keyword().str() != "stack")
@@ -240,7 +240,7 @@ Value scan(Call& c) {
   return Value::tuple(std::move(result));
 }
 
-// The last argument holds the arguments; those between come before them.
+// The last argument is a list of arguments; those in between come before them.
 Value apply(Call& c) {
   std::vector<Value> args;
   for (size_t i = 1; i + 1 < c.size(); ++i)
@@ -303,8 +303,8 @@ Value zipmap(Call& c) {
   return make_dict(std::move(entries));
 }
 
-// Replaces the value at the end of a path of dict keys and list indices. The old value is taken out before `change`
-// sees it, so that what nobody else holds is changed in place. Missing levels become dicts.
+// Replaces the value at the end of a path of dict keys and list indices. The old value is moved out before `change`
+// sees it, so that unshared values change in place. Missing levels become dicts.
 Value change_at(Value node, std::span<const Value> path, std::string_view who,
                 const std::function<Value(Value)>& change) {
   if (path.empty()) return change(std::move(node));
@@ -331,7 +331,7 @@ Value change_at(Value node, std::span<const Value> path, std::string_view who,
   return node;
 }
 
-// (f old extra …) with what follows the first `skip` arguments of the call.
+// Calls (f old extra …), where extra are the arguments of the call after the first `skip`.
 std::function<Value(Value)> change_by(Call& c, size_t skip) {
   return [&c, skip](Value old) {
     std::vector<Value> args;

@@ -6,8 +6,8 @@
 
 namespace sheaf::builtins {
 
-// The entry of a dict under `key`. An absent one is the default (the second argument) or nil, as for `get`; what is not
-// a dict, nil included, is an error. The arguments stay as they are.
+// The entry of a dict under `key`. If it is absent: the default (the second argument) or nil, as for `get`. Anything
+// but a dict, nil included, is an error. Does not change the arguments.
 Value read_key(Name key, std::span<const Value> args);
 
 }  // namespace sheaf::builtins

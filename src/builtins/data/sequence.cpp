@@ -1,5 +1,5 @@
-// Lists and sequences that need no function: building, taking apart, looking up. A list that nobody else holds grows in
-// place at either end, so append, cons and rest in a loop are linear.
+// Lists and sequences without function arguments: construction, parts, lookup. An unshared list grows in place at
+// either end, so append, cons and rest in a loop are linear.
 #include <fmt/format.h>
 #include <utf8proc.h>
 
@@ -40,7 +40,7 @@ Value cons(Call& c) {
   return list;
 }
 
-// The tensor with one more element, in the dtype that + would give.
+// The tensor with one more element, in the dtype to which + would promote.
 Value append_to_tensor(const Value& xs, const Value& v) {
   Num x = num(xs);
   if (x.x.rank() != 1 || !trace::is_numeric(v) || num(v).x.rank() != 0)
@@ -75,7 +75,7 @@ Value chars(Call& c) {
     utf8proc_int32_t cp;
     auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(s.data()) + at,
                               static_cast<utf8proc_ssize_t>(s.size() - at), &cp);
-    size_t length = n > 0 ? static_cast<size_t>(n) : 1;  // a byte that is not UTF-8 is a character of its own
+    size_t length = n > 0 ? static_cast<size_t>(n) : 1;  // a byte that is not UTF-8 counts as a character
     out.push_back(Value::string(s.substr(at, length)));
     at += length;
   }
@@ -123,8 +123,8 @@ Value enumerate(Call& c) {
   return Value::list(std::move(rows));
 }
 
-// (partition n xs), (partition n step xs), (partition n step pad xs), as in Clojure. A tensor is cut into tensors. With
-// `kAll`, partition-all: groups may be incomplete.
+// (partition n xs), (partition n step xs), (partition n step pad xs), as in Clojure. A tensor is split into tensors.
+// With `kAll`, partition-all: the last groups may be shorter.
 template <const char* kWho, bool kAll>
 Value partition(Call& c) {
   int64_t n = to_index(c[0], kWho);

@@ -1,4 +1,4 @@
-// Strings: building them, the methods of str-call, numbers and JSON from text.
+// Strings: construction, the methods of str-call, parsing of numbers and JSON.
 #include <fmt/format.h>
 #include <utf8proc.h>
 
@@ -31,7 +31,8 @@ std::string with_case(std::string_view s, utf8proc_int32_t (*convert)(utf8proc_i
   return out;
 }
 
-// The pieces between occurrences of `separator`. An empty one is found at every character boundary, the ends included.
+// The parts between occurrences of `separator`. An empty separator matches at every character boundary, including the
+// ends.
 std::vector<std::string> pieces(std::string_view s, std::string_view separator) {
   std::vector<std::string> out;
   if (separator.empty()) {
@@ -76,7 +77,7 @@ std::vector<std::string> lines(std::string_view s) {
 
 struct Method {
   std::string_view name;
-  size_t extra, most;  // arguments needed after the text, and taken
+  size_t extra, most;  // required and maximal number of arguments after the text
   Value (*run)(const std::string& s, const std::vector<Value>& args);
 };
 
@@ -145,7 +146,7 @@ Value gensym(Call& c) {
   return Value::string(fmt::format("{}{:08x}", c.size() ? text_of(c[0]) : "g", counter++));
 }
 
-// The number in a text; when there is none the default, or an error.
+// Parses a number; without one returns the default, or raises an error.
 template <class T>
 Value parsed(Call& c, std::string_view who, std::string_view what, std::optional<T> (*parse)(std::string_view),
              Value (*wrap)(T)) {

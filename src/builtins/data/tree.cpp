@@ -1,4 +1,4 @@
-// Whole trees of dicts and lists: the leaves are everything else, a tuple included.
+// Whole trees of dicts and lists: all other values are leaves, tuples included.
 #include "value/tree.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace sheaf::builtins {
 namespace {
 
-// Data nested deeper than this are a chain made by mistake, not a tree.
+// Deeper data are a chain made by mistake, not a tree.
 constexpr size_t kMaxDepth = 4000;
 
 UserError too_deep(const char* who) {
@@ -29,7 +29,7 @@ UserError structure_mismatch(const Value& a, const Value& b) {
                         short_text(a), short_text(b)));
 }
 
-// Containers that tree-map may enter together: the other trees have all parts of the first, and dicts maybe more.
+// Containers that tree-map may enter together: the other trees have all parts of the first; dicts may have more.
 void check_containers(std::span<const Value* const> parts) {
   const Value& first = *parts[0];
   for (const Value* t : parts) {
@@ -46,8 +46,8 @@ void check_containers(std::span<const Value* const> parts) {
 
 bool is_view(const Value& v, const Tensor& of) { return v.is_tensor() && v.as_tensor().buffer == of.buffer; }
 
-// f gets the leaves of all trees at one place; with `paths` the place comes first. Weights of a mapped file that become
-// others (quantized, cast) go from memory one by one.
+// Calls f with the leaves of all trees at one position; with `paths` the path comes first. Weights of a mapped file
+// that are converted (quantized, cast) are released from memory one by one.
 Value map_trees(Call& c, bool paths) {
   const std::vector<Value> args = std::move(c.args);
   std::span<const Value> trees = std::span(args).subspan(1);

@@ -1,4 +1,4 @@
-// Where tensors live and where functions run.
+// The devices of tensors and functions.
 #include "runtime/device.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Functions that meet the world outside the program, one family per file. Read by builtins/table.cpp.
+// Functions that interact with the world outside the program, one family per file. Read by builtins/table.cpp.
 #pragma once
 #include <span>
 

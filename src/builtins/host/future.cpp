@@ -11,7 +11,7 @@ Caller& (*g_thread_caller)() = nullptr;
 
 namespace {
 
-// The thread is joined when the last reference goes away: a program never ends with a half-run future.
+// The thread is joined at the last release: a program never ends with an unfinished future.
 struct FutureObj final : Object {
   std::shared_future<Value> result;
   LargeStackThread thread;

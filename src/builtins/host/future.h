@@ -1,4 +1,4 @@
-// Work on another thread: (future e) and (await f).
+// Computation on another thread: (future e) and (await f).
 #pragma once
 #include "builtins/core/builtin.h"
 

@@ -42,7 +42,7 @@ constexpr uint8_t kFont[][kColumns] = {
 };
 constexpr uint8_t kBox[kColumns] = {0x7F, 0x41, 0x41, 0x41, 0x7F};
 
-// Letters are as wide as they look.
+// Proportional width: removes empty columns.
 Glyph trimmed(const uint8_t* columns) {
   int begin = 0, end = kColumns;
   while (begin < end && columns[begin] == 0)
@@ -59,7 +59,7 @@ std::vector<Glyph> glyphs_of(std::string_view text) {
   std::vector<Glyph> out;
   for (char c : text) {
     auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80 && byte < 0xC0) continue;  // the rest of a character
+    if (byte >= 0x80 && byte < 0xC0) continue;  // a continuation byte
     out.push_back(trimmed(byte >= 0x20 && byte < 0x7F ? kFont[byte - 0x20] : byte < 0x80 ? kFont[0] : kBox));
   }
   return out;

@@ -1,4 +1,4 @@
-// A small font of dots, for text in pictures: printable ASCII, a box for everything else.
+// A small bitmap font for text in pictures: printable ASCII, and a box for all other characters.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -6,7 +6,7 @@
 
 namespace sheaf::builtins {
 
-// Columns from left to right; bit r of one is the dot of row r, counted from the top.
+// Columns from left to right; bit r of a column is the dot in row r from the top.
 struct Glyph {
   std::vector<uint8_t> columns;
   bool has(int column, int row) const {

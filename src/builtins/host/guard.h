@@ -16,23 +16,23 @@ struct GuardCheck {
 };
 // "NoNan", "Range { lo: 0.0, hi: 1.0 }", "Shape([3, 4])"
 std::string check_text(const GuardCheck& c);
-// What is wrong with the value, or nothing.
+// Describes why the value fails the check; nothing if it passes.
 std::optional<std::string> breach(const GuardCheck& c, const Value& v);
 
-// Least and greatest element (NaN left out; lo > hi when there is none), and whether all are finite.
+// Minimum and maximum (ignoring NaN; lo > hi without any), and whether all elements are finite.
 struct Extent {
   double lo, hi;
   bool finite;
 };
 Extent extent_of(const Tensor& t);
-// A number as Rust's {:.2e} writes it: 1.20e-3.
+// A number in the format of Rust's {:.2e}: 1.20e-3.
 std::string scientific(double x);
 
 // Thrown when a guard fails; ends the program with status 1 (an ordinary error in the REPL).
 struct GuardBreach {
   std::string check, message;
-  std::string function;  // --guard: whose result it was
-  UserError where;       // its place and stack, filled in on the way out; the message is above
+  std::string function;  // --guard: the function that returned the value
+  UserError where;       // position and stack, filled in during unwinding; the message is above
 };
 
 }  // namespace sheaf::builtins

@@ -14,7 +14,7 @@ using Anchor = Label::Anchor;
 
 constexpr uint32_t kNoColour = 0xdddddd;
 
-// From dark to light by equal steps to the eye: viridis, of the public domain, at nine places.
+// From dark to light in perceptually uniform steps: viridis (public domain), sampled at nine points.
 uint32_t colour_at(double part) {
   static constexpr uint32_t kPlaces[] = {0x440154, 0x472d7b, 0x3b528b, 0x2c728e, 0x21918c,
                                          0x28ae80, 0x5ec962, 0xaddc30, 0xfde725};
@@ -29,7 +29,7 @@ uint32_t colour_at(double part) {
   return out;
 }
 
-// A grid of at most so many rows and columns; its cells are the means of those that they stand for.
+// A grid of at most this many rows and columns; each cell is the mean of those that it replaces.
 Grid reduced(const Grid& g, size_t rows, size_t columns) {
   if (g.rows <= rows && g.columns <= columns) return g;
   Grid out{std::min(rows, g.rows), std::min(columns, g.columns), {}};
@@ -92,7 +92,7 @@ Drawing heat_map_drawing(const Grid& whole, const PlotOptions& o) {
       number.colour = colours.shows(v) && part < 0.6 ? kPaper : kInk;
       d.labels.push_back(std::move(number));
     }
-  // As many names as have room; of numbers, round ones.
+  // As many names as fit; of numbers, round ones.
   auto mark = [&](size_t count, double extent, const std::vector<std::string>& given, double room, const auto& add) {
     double of_each = extent / static_cast<double>(count);
     auto every = static_cast<size_t>(std::max(1.0, std::ceil(room / of_each)));
@@ -103,7 +103,7 @@ Drawing heat_map_drawing(const Grid& whole, const PlotOptions& o) {
   double widest_x = static_cast<double>(std::to_string(whole.columns).size());
   for (const std::string& name : o.x_names)
     widest_x = std::max(widest_x, static_cast<double>(display_width(name)));
-  constexpr double kLetter = 7.5, kLine = 16;  // about, as nobody here knows the font
+  constexpr double kLetter = 7.5, kLine = 16;  // estimates: the font is not known here
   if (g.columns > 0)
     mark(whole.columns, right - left, o.x_names, kLetter * widest_x + 10,
          [&](const std::string& name, double at) { d.labels.push_back({{left + at, bottom + 20}, name}); });
@@ -112,7 +112,7 @@ Drawing heat_map_drawing(const Grid& whole, const PlotOptions& o) {
       d.labels.push_back({{left - 8, top + at + 4}, name, Anchor::End});
     });
   add_axis_labels(d, o, {left, top}, {right, bottom});
-  // The scale of colours.
+  // The color bar.
   constexpr int kSteps = 64;
   double scale_left = right + 20, scale_width = 14, step = (bottom - top) / kSteps;
   for (int i = 0; i < kSteps; ++i)

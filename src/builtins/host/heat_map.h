@@ -1,4 +1,4 @@
-// A matrix as colours. Pure functions.
+// A matrix drawn as colors. Pure functions.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,11 +10,11 @@ namespace sheaf::builtins {
 
 struct Grid {
   size_t rows = 0, columns = 0;
-  std::vector<double> values;  // row by row, the first row at the top; what is not finite has no colour
+  std::vector<double> values;  // in row-major order, the first row at the top; values that are not finite have no color
   double at(size_t row, size_t column) const { return values[row * columns + column]; }
 };
 
-// Cells of very large matrices are averages.
+// In very large matrices a cell is the average of several elements.
 Drawing heat_map_drawing(const Grid& grid, const PlotOptions& o);
 std::string heat_map_text(const Grid& grid, const PlotOptions& o);
 

@@ -135,7 +135,7 @@ Value matching_paths(const std::string& pattern, Call&) {
 
 struct Verb {
   std::string_view name;
-  size_t args, most;  // after the verb, a path first: those that are needed, and those that mean something
+  size_t args, most;  // after the verb, a path first: required and maximal number
   Value (*run)(const std::string& path, Call& c);
 };
 
@@ -208,14 +208,14 @@ Value save_checkpoint(Call& c) {
   return {};
 }
 
-// (%load-checkpoint path): {:state … :options …}, or {:damage text} of a file that is not whole.
+// (%load-checkpoint path): {:state … :options …}, or {:damage text} for an incomplete file.
 Value load_checkpoint(Call& c) {
   formats::LoadedCheckpoint found = formats::load_checkpoint(c[0].as_string());
   if (!found.damage.empty()) return make_dict({{Name("damage"), Value::string(std::move(found.damage))}});
   return make_dict({{Name("options"), std::move(found.options)}, {Name("state"), std::move(found.state)}});
 }
 
-// (%set-aside path): the new name of a damaged file; nil where it cannot be renamed.
+// (%set-aside path): the new name of a damaged file; nil if it cannot be renamed.
 Value set_aside(Call& c) {
   try {
     return Value::string(formats::set_aside(c[0].as_string(), ".damaged", "resume"));

@@ -24,7 +24,7 @@ std::string known(const DictObj& spec) {
 
 Value read_as(const Value& model, std::string_view name, std::string_view text);
 
-// "64,128" by the type of the default's first item; a tensor stays a tensor.
+// Parses "64,128" by the type of the default's first item; a tensor stays a tensor.
 Value read_items(const Value& model, std::string_view name, std::string_view text) {
   bool tensor = model.is_tensor();
   Value item = tensor ? Value::floating(0) : model.items().empty() ? Value::string("") : model.items()[0];
@@ -64,7 +64,7 @@ Value read_as(const Value& model, std::string_view name, std::string_view text) 
   }
 }
 
-// "a, b or c": what an option may be; nothing if that is not limited.
+// "a, b or c": the allowed values of an option; empty if unrestricted.
 std::string allowed(const Value& choices, std::string_view name) {
   const Value* of_it = choices.is_dict() ? choices.as_dict().find(Name(name)) : nullptr;
   if (!of_it) return "";
@@ -83,7 +83,7 @@ Value read_option(const Value& model, const Value& choices, std::string_view nam
   bad_value(name, text, wanted);
 }
 
-// "-steps" is a slip; "-5" and "-" are words.
+// "-steps" is a typing error; "-5" and "-" are words.
 bool has_one_dash(std::string_view word) {
   return word.size() > 1 && word[0] == '-' && word[1] != '-' && !parse_float(word);
 }

@@ -1,4 +1,4 @@
-// The command line of a program as a dict.
+// Parses the command line of a program to a dict.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace sheaf::builtins {
 
-// `defaults` (a dict) with the values given as `--name value`, `--name=value`, `--flag` or `--no-flag`, each read as
-// the type of its default; `choices` (a dict or nil) has lists of what some of them may be. Words that are not options
-// are left to (args), numbers below 0 too; `--` ends the options; `--help` prints the names and ends the program.
+// Returns `defaults` (a dict) with the values given as `--name value`, `--name=value`, `--flag` or `--no-flag`, each
+// parsed as the type of its default; `choices` (a dict or nil) lists the allowed values of some options. Other words,
+// negative numbers too, are left for (args); `--` ends the options; `--help` prints the names and ends the program.
 Value parse_program_options(Value defaults, const Value& choices, const std::vector<std::string>& words);
 
 }  // namespace sheaf::builtins

@@ -1,4 +1,4 @@
-// print, println, pp, and the buffer they write to.
+// print, println, pp, and their output buffer.
 #include "builtins/host/output.h"
 
 #include <fmt/format.h>
@@ -27,14 +27,14 @@ struct Sink {
   std::string buffer GUARDED_BY(mu);
   std::string* capture GUARDED_BY(mu) = nullptr;
   bool terminal = isatty(STDOUT_FILENO) == 1;
-  std::string status GUARDED_BY(mu);         // what the last line should show
-  bool status_drawn GUARDED_BY(mu) = false;  // and whether it does
+  std::string status GUARDED_BY(mu);         // the desired last line
+  bool status_drawn GUARDED_BY(mu) = false;  // whether it is on screen
   Sink() {
     std::atexit([] {
       try {
         keep_status();
         flush_out();
-      } catch (const UserError&) {  // nobody is left to tell
+      } catch (const UserError&) {  // no one is left to report to
       }
     });
   }
@@ -69,7 +69,7 @@ void draw_status(Sink& s) REQUIRES(s.mu) {
   s.status_drawn = !s.status.empty();
 }
 
-// One value: its text; a format string and values: formatted; else the texts with single spaces.
+// The text of one value; a format string with values, formatted; else the texts separated by single spaces.
 std::string line_text(const std::vector<Value>& args) {
   if (args.size() > 1 && args[0].is_string() && looks_like_format(args[0].as_string())) {
     std::vector<Value> values;
@@ -85,7 +85,7 @@ std::string line_text(const std::vector<Value>& args) {
   return out;
 }
 
-// Takes `:end STR` out of the arguments; every other keyword is a value to print.
+// Removes `:end STR` from the arguments; every other keyword is a value to print.
 std::string take_end(std::vector<Value>& args) {
   for (size_t i = 0; i + 1 < args.size(); ++i) {
     if (!args[i].is_keyword() || args[i].as_keyword().str() != "end") continue;
@@ -116,7 +116,7 @@ Value pp(Call& c) {
   return {};
 }
 
-// (%say text): a line on standard error.
+// (%say text): prints a line on standard error.
 Value say(Call& c) {
   flush_out();
   std::fputs((text_of(c[0]) + "\n").c_str(), stderr);

@@ -1,5 +1,5 @@
-// Standard output of the program being run. Text is collected and written in large pieces: at the end, when the program
-// asks for input, before an error is reported, and at every newline on a terminal. Thread-safe.
+// Standard output of the program being run. Text is buffered and written in large blocks: at the end, when the program
+// waits for input, before an error is reported, and at every newline on a terminal. Thread-safe.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,15 +7,15 @@
 namespace sheaf::builtins {
 
 void write_out(std::string_view text);
-// Writes what is waiting. Call before anything else writes to the terminal.
+// Flushes the buffer. Call before anything else writes to the terminal.
 void flush_out();
-bool is_terminal_out();  // a terminal that colours and redraws, that is
-int terminal_width();    // of standard output, else standard error, else $COLUMNS; 80 when none of them says
-// The line at the bottom of a terminal, below whatever is printed; empty: none. Only for terminals.
+bool is_terminal_out();  // a terminal that supports colors and redrawing
+int terminal_width();    // of standard output, else standard error, else $COLUMNS; else 80
+// Sets the status line at the bottom of a terminal, below all output; empty: none. Only for terminals.
 void set_status(std::string text);
-// What the status shows stays where it is, as a line, and there is no status any more.
+// Turns the current status line into ordinary output and clears the status.
 void keep_status();
-// While alive, what this thread writes is dropped.
+// While alive, discards the output of this thread.
 class MutedOutput {
  public:
   MutedOutput();
@@ -25,7 +25,7 @@ class MutedOutput {
  private:
   bool before_;
 };
-// From now on text goes into *to instead (nullptr: to standard output again); returns the previous target.
+// Redirects text to *to (nullptr: to standard output again); returns the previous target.
 std::string* set_capture(std::string* to);
 
 }  // namespace sheaf::builtins

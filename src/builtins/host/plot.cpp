@@ -22,7 +22,7 @@ namespace {
 
 std::string shown_name(const std::string& name) { return name.empty() ? "the curve" : ":" + name; }
 
-// A row of numbers against `x`, or against 0, 1, 2 …; a dict {:x xs :y ys}; for dots also a matrix of x and y.
+// A sequence of numbers against `x`, or against 0, 1, 2 …; a dict {:x xs :y ys}; for dots also a matrix of x and y.
 Curve curve_of(std::string name, const Value& v, const Value* x, PlotKind kind) {
   Curve c{std::move(name), {}, {}};
   Value own_x;
@@ -110,7 +110,7 @@ std::vector<std::string> names_of(const Value& v, const std::string& name) {
   return out;
 }
 
-// One plot as a program describes it.
+// One plot as described by the program.
 struct Figure {
   PlotOptions options;
   std::vector<Curve> curves;
@@ -284,8 +284,8 @@ Value log_metrics(Call& c) {
   return {};
 }
 
-// (%cut-log path step): what was taken back of a log when a training goes on from `step`, as text; nil: nothing.
-// Without a step another training begins, and what is there is set aside.
+// (%cut-log path step): for a training run that resumes at `step`, removes later entries of a log and returns a
+// description; nil: nothing removed. Without a step a new run starts, and the existing log is renamed.
 Value cut_log(Call& c) {
   const std::string& path = c[0].as_string();
   std::string done =

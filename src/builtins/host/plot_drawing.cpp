@@ -14,8 +14,7 @@ constexpr int kLeft = 72, kRight = 24, kBottom = 52;
 constexpr int kRightAxis = 72;  // instead of kRight
 constexpr uint32_t kGrid = 0xe4e4e4, kAxis = 0x999999;
 
-// A curve of many points keeps, for each column of pixels, its first, lowest, highest and last point: it looks the
-// same.
+// A curve with many points keeps, for each pixel column, its first, lowest, highest and last point: it looks the same.
 Curve thinned(const Curve& c, const Frame& f, int columns) {
   if (c.y.size() <= static_cast<size_t>(4 * columns)) return c;
   Curve out{c.name, {}, {}, c.on_right};
@@ -49,7 +48,7 @@ uint32_t colour_of(size_t k) {
   return kColours[k % 6];
 }
 
-// The look of curve k: six colours whole, then the same ones broken.
+// The style of curve k: six colors with solid lines, then the same ones dashed.
 Line line_of(size_t k) {
   static constexpr struct {
     double dash, gap;
@@ -60,10 +59,10 @@ Line line_of(size_t k) {
 
 Line dots_of(size_t k) { return {{}, colour_of(k), 5, 0, 0, true}; }
 
-// Names in rows from `left` to `right`, below `top`, which moves to the end of them.
+// Names in rows from `left` to `right`, below `top`, which is advanced past them.
 void add_legend(const std::vector<Curve>& curves, const PlotOptions& o, int left, int right, int& top, Drawing& d) {
   constexpr int kMark = 20, kGap = 26, kLine = 20;
-  constexpr double kLetter = 7.5;  // about, as nobody here knows the font
+  constexpr double kLetter = 7.5;  // estimate: the font is not known here
   double x = left;
   bool any = false;
   for (size_t k = 0; k < curves.size(); ++k) {
@@ -102,7 +101,7 @@ void add_y_axis(Drawing& d, const Axis& axis, double left, double right, double 
   }
 }
 
-// Numbers below the axis, or the names of its whole numbers, as many as have room.
+// Numbers below the axis, or names for its whole numbers, as many as fit.
 void add_x_axis(Drawing& d, const Axis& axis, const std::vector<std::string>& names, double left, double right,
                 double bottom) {
   auto add = [&](double v, const std::string& text) {
@@ -132,7 +131,7 @@ std::vector<double> ticks(const Axis& axis, int count) {
   auto [lo, hi] = axis.range;
   if (axis.log && hi - lo >= 1) {
     double slack = (hi - lo) * 1e-9, step = std::max(1.0, std::round((hi - lo) / count));
-    bool finer = hi - lo < 2.5;  // between the powers of ten too
+    bool finer = hi - lo < 2.5;  // also label values between the powers of ten
     for (double e = std::floor(lo); e <= hi + slack; e += step)
       for (double m : {1.0, 2.0, 5.0}) {
         double at = e + std::log10(m);
@@ -145,7 +144,7 @@ std::vector<double> ticks(const Axis& axis, int count) {
   double step = size;
   for (double m : {1.0, 2.0, 5.0, 10.0})
     if (size * m <= raw * 1.5) step = size * m;
-  // Counted, as far from 0 a step may be less than the next number.
+  // Multiples of the step instead of repeated additions: far from 0 a step may be less than the float spacing.
   double first = std::ceil(lo / step);
   for (int i = 0; i <= 4 * count; ++i) {
     double v = (first + i) * step;

@@ -36,7 +36,7 @@ Axis axis_of(AxisRange found, const AxisOptions& o) {
 
 Frame frame_of(const std::vector<Curve>& curves, const PlotOptions& o, bool on_right) {
   const AxisOptions& up = on_right ? o.right : o.y;
-  Frame shown{{{}, o.x.log}, {{}, up.log}};  // what can be shown at all
+  Frame shown{{{}, o.x.log}, {{}, up.log}};  // the ranges that can be shown at all
   AxisRange x, y;
   bool is_bars = o.kind == PlotKind::Bar;
   double around = is_bars ? bar_step(curves) / 2 : 0;
@@ -61,7 +61,7 @@ std::vector<Frame> frames_of(const std::vector<Curve>& curves, const PlotOptions
 }
 
 bool clip(double& x0, double& y0, double& x1, double& y1) {
-  // Liang and Barsky: the parts of the segment that each of the four sides leaves.
+  // Liang-Barsky clipping against each of the four sides.
   double from = 0, to = 1, dx = x1 - x0, dy = y1 - y0;
   for (auto [p, q] : {std::pair(-dx, x0), std::pair(dx, 1 - x0), std::pair(-dy, y0), std::pair(dy, 1 - y0)}) {
     if (p == 0 && q < 0) return false;
@@ -70,7 +70,7 @@ bool clip(double& x0, double& y0, double& x1, double& y1) {
   }
   if (from > to) return false;
   double ax = x0, ay = y0;
-  // The ends stay to the bit where they are inside: neighbours must meet.
+  // Ends inside the frame keep their exact values: adjacent segments must meet.
   if (to < 1) x1 = ax + to * dx, y1 = ay + to * dy;
   if (from > 0) x0 = ax + from * dx, y0 = ay + from * dy;
   return true;

@@ -1,4 +1,5 @@
-// What all forms of a plot share: the curves, the axes, and where points lie between them. Pure functions.
+// Shared by all output formats of a plot: the curves, the axes, and the positions of points between them. Pure
+// functions.
 #pragma once
 #include <cmath>
 #include <optional>
@@ -9,21 +10,21 @@ namespace sheaf::builtins {
 
 struct Curve {
   std::string name;
-  std::vector<double> x, y;  // of one length; points that are not finite are gaps
-  bool on_right = false;     // against the axis at the right
+  std::vector<double> x, y;  // of equal length; points that are not finite are gaps
+  bool on_right = false;     // uses the right axis
 };
 
 struct AxisRange {
   double lo = HUGE_VAL, hi = -HUGE_VAL;
   void add(double v);
   bool empty() const { return lo > hi; }
-  void widen();  // room around a single value
+  void widen();  // adds room around a single value
 };
 
 struct AxisOptions {
   std::string label;
   bool log = false;
-  std::optional<AxisRange> range;  // without it, that of the data
+  std::optional<AxisRange> range;  // if unset, that of the data
 };
 
 enum class PlotKind : uint8_t { Line, Scatter, Bar, HeatMap };
@@ -32,16 +33,16 @@ struct PlotOptions {
   PlotKind kind = PlotKind::Line;
   std::string title;
   AxisOptions x, y, right, colours;
-  std::vector<std::string> x_names, y_names;  // of positions 0, 1, 2 …, instead of numbers
-  bool numbers = false;                       // written into the cells of a heat-map
+  std::vector<std::string> x_names, y_names;  // labels for positions 0, 1, 2 …, instead of numbers
+  bool numbers = false;                       // print values in the cells of a heat-map
   int width = 80, height = 16;                // characters of the whole text, rows of its canvas
   int picture_width = 720, picture_height = 432;
-  bool colour = false;  // ANSI colours tell curves apart; without them letters do
+  bool colour = false;  // distinguish curves by ANSI colors; else by letters
 };
 
-// Values along an axis, from 0 to 1 between its ends.
+// Maps values along an axis to 0 … 1 between its ends.
 struct Axis {
-  AxisRange range;  // of logarithms where the axis is logarithmic
+  AxisRange range;  // of logarithms if the axis is logarithmic
   bool log = false;
   double scaled(double v) const { return log ? std::log10(v) : v; }
   bool shows(double v) const { return std::isfinite(v) && (!log || v > 0); }
@@ -54,18 +55,18 @@ struct Frame {
   bool shows(double px, double py) const { return x.shows(px) && y.shows(py); }
 };
 
-// The axis of some values by its options.
+// The axis for a range of values, with the options applied.
 Axis axis_of(AxisRange found, const AxisOptions& o);
-// The frame of the curves that are, or are not, on the right.
+// The frame of the curves on the right axis, or of those on the left.
 Frame frame_of(const std::vector<Curve>& curves, const PlotOptions& o, bool on_right);
 // The frame of each curve.
 std::vector<Frame> frames_of(const std::vector<Curve>& curves, const PlotOptions& o);
 
-// What of a segment is inside the unit square; false: nothing.
+// Clips a segment to the unit square; returns false if nothing is inside.
 bool clip(double& x0, double& y0, double& x1, double& y1);
 
-// Calls segment(x0, y0, x1, y1) with positions from 0 to 1 for every pair of neighbours; a lone point is a segment to
-// itself. What lies outside the frame is left out.
+// Calls segment(x0, y0, x1, y1) with positions from 0 to 1 for every pair of consecutive points; an isolated point is a
+// segment from itself to itself. Skips everything outside the frame.
 template <class F>
 void for_each_segment(const Curve& c, const Frame& f, const F& segment) {
   auto clipped = [&](double x0, double y0, double x1, double y1) {
@@ -98,11 +99,11 @@ void for_each_point(const Curve& c, const Frame& f, const F& point) {
   }
 }
 
-// The distance between positions that bars have around them.
+// The distance between adjacent bar positions.
 double bar_step(const std::vector<Curve>& curves);
 
-// Calls bar(x0, y0, x1, y1) for every bar of curve k: from the ground, which is 0 or the end of the axis, to its value.
-// The bars of all curves at one position stand side by side.
+// Calls bar(x0, y0, x1, y1) for every bar of curve k: from the baseline, which is 0 or the end of the axis, to its
+// value. The bars of all curves at one position are drawn next to each other.
 template <class F>
 void for_each_bar(const std::vector<Curve>& curves, size_t k, const Frame& f, const F& bar) {
   constexpr double kUsed = 0.8;  // of the distance between positions

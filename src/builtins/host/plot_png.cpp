@@ -1,4 +1,4 @@
-// A drawing as PNG.
+// Renders a drawing as PNG.
 #include <algorithm>
 #include <cmath>
 
@@ -10,12 +10,12 @@
 namespace sheaf::builtins {
 namespace {
 
-// Calls draw(a, b) for the pieces of a line that are not gaps.
+// Calls draw(a, b) for the dashes of a line.
 template <class F>
 void for_each_piece(const Line& line, const F& draw) {
   for (const std::vector<Point>& run : line.runs) {
     if (run.size() == 1) draw(run[0], run[0]);
-    double phase = 0;  // how far into the pattern of dash and gap
+    double phase = 0;  // position within the pattern of dash and gap
     for (size_t i = 1; i < run.size(); ++i) {
       Point a = run[i - 1], b = run[i];
       double length = std::hypot(b.x - a.x, b.y - a.y), done = 0;
@@ -53,7 +53,7 @@ class Painter {
                  {(box.at.x + box.width) * scale_, (box.at.y + box.height) * scale_}, box.colour);
   }
 
-  // Neighbouring dots of the font are joined, so that letters are smooth at any size.
+  // Connects adjacent dots of the font, so that letters are smooth at any size.
   void add(const Label& label) {
     const double column = label.size * 0.1, row = label.size * 0.11, width = label.size * (label.bold ? 0.14 : 0.105);
     std::vector<Glyph> glyphs = glyphs_of(label.text);
@@ -81,7 +81,7 @@ class Painter {
  private:
   static double advance(const Glyph& g) { return static_cast<double>(g.columns.size()) - 1 + kGlyphGap; }
 
-  // Dots that touch at a corner are joined unless there is a way round it.
+  // Also connects dots that touch only at a corner, unless another path connects them.
   template <class F>
   static void add_dots(const Glyph& g, const F& join) {
     for (int c = 0; c < static_cast<int>(g.columns.size()); ++c)

@@ -1,4 +1,4 @@
-// A drawing as SVG.
+// Renders a drawing as SVG.
 #include <fmt/format.h>
 
 #include "builtins/host/plot_drawing.h"
@@ -70,7 +70,7 @@ std::string svg_of(const Drawing& d) {
       out += element_of(e);
   };
   add_all(d.grid);
-  // Cells beside each other would show the paper between them where their edges are soft.
+  // Antialiased edges of adjacent cells would let the background shine through between them.
   if (!d.boxes.empty()) out += "<g shape-rendering=\"crispEdges\">\n";
   add_all(d.boxes);
   if (!d.boxes.empty()) out += "</g>\n";

@@ -11,7 +11,7 @@
 namespace sheaf::builtins {
 namespace {
 
-// Cells of 2 x 4 dots, and which curve drew last in each.
+// Cells of 2 x 4 dots, and the curve that drew last in each.
 class Canvas {
  public:
   Canvas(int columns, int rows)
@@ -79,7 +79,7 @@ std::string centred(const std::string& s, int width) {
   return std::string(std::max(0, (width - static_cast<int>(s.size())) / 2), ' ') + s;
 }
 
-// Names under their places, of those that have room the first ones.
+// Names below their positions; skips names without room.
 std::string names_below(const std::vector<std::string>& names, const Axis& axis, int columns) {
   std::string out;
   int done = 0;

@@ -1,4 +1,4 @@
-// A place in a picture.
+// A position in a picture.
 #pragma once
 
 namespace sheaf::builtins {

@@ -45,11 +45,11 @@ Value kept(Value options) {
   return options;
 }
 
-// Read and written in a signal handler.
+// Accessed by a signal handler.
 std::atomic<bool> g_asked{false};
-std::atomic<int> g_answer{0};  // the signal that (interrupted?) tells of, or 0
+std::atomic<int> g_answer{0};  // the signal that (interrupted?) reports, or 0
 
-// What a shell shows of a program that a signal ended.
+// The exit status that a shell shows for a program ended by a signal.
 int status_of(int signal) { return 128 + signal; }
 
 Value seconds(Call&) {
@@ -66,7 +66,7 @@ AtomObj& atom_argument(const Value& v, const char* who) {
   return *static_cast<AtomObj*>(v.object());
 }
 
-// Guards the contents of all atoms: a Value is two words. Not held while user code runs.
+// Protects the contents of all atoms: a Value is two words. Not held while user code runs.
 Mutex& atom_mutex() {
   static auto* mu = new Mutex;
   return *mu;
@@ -95,8 +95,8 @@ bool same_reference(const Value& a, const Value& b) {
   return a.tag() == b.tag() && (a.is_object() ? a.object() == b.object() : a.as_int() == b.as_int());
 }
 
-// `append` and `assoc` check everything before they touch their first argument, so it can be lent to them: a list in an
-// atom then grows in place, and an error leaves the atom as it was. They run no user code, so the lock can be held.
+// `append` and `assoc` check all arguments before they change the first one, so it can be moved into them: a list in an
+// atom then grows in place, and an error leaves the atom unchanged. They run no user code, so the lock may be held.
 bool changes_in_place(const Value& f) {
   return f.tag() == Tag::Builtin && (f.as_function()->name() == "append" || f.as_function()->name() == "assoc");
 }
@@ -350,7 +350,7 @@ Value program_options() {
 bool answer_with(int signal) {
   int none = 0;
   if (!g_asked || !g_answer.compare_exchange_strong(none, signal)) return false;
-  // On another thread the program may have stopped asking since; then one of the two takes the answer back.
+  // Another thread may have cleared g_asked meanwhile; then one of the two withdraws the answer.
   return g_asked || g_answer.exchange(0) == 0;
 }
 

@@ -1,4 +1,4 @@
-// What a program sees of the process it runs in, and what the tool sets up for it.
+// The process as seen by a program, and its setup by the tool.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,24 +7,25 @@
 
 namespace sheaf::builtins {
 
-// Thrown by (exit n); not an error. The tool ends the process, the REPL leaves its loop.
+// Thrown by (exit n); not an error. The tool ends the process, the REPL ends its loop.
 struct ExitRequest {
   int code;
 };
 
-// What (args) and (options …) read: the words after the program's name.
+// Sets the words after the program's name, for (args) and (options …).
 void set_program_args(std::vector<std::string> args);
 
-// What (options …) has given, by name, as text: a dict for checkpoints. Without :path and :fresh, which say where a
-// training is kept and whether it begins again, not what it does.
+// The results of (options …) by name, as text: a dict for checkpoints. Omits :path and :fresh, which only say where a
+// training run is stored and whether it starts again.
 Value program_options();
 
-// Both are safe in a signal handler. A signal answers a program that has asked (interrupted?) and has no answer yet;
-// false: nobody is going to hear of it.
+// Both are safe in a signal handler. Delivers a signal to a program that has called (interrupted?) and has no pending
+// signal; returns false if no program will read it.
 bool answer_with(int signal);
-// What Ctrl-C does: the first one answers, any other stops the program (support/interrupt.h).
+// The action of Ctrl-C: the first one sets the answer of (interrupted?), any other stops the program
+// (support/interrupt.h).
 void interrupt();
-// Around each top-level run (a REPL line, a file): forgets earlier requests, questions and answers.
+// Call around each top-level run (a REPL line, a file): clears earlier requests, questions and answers.
 void clear_interrupts();
 
 }  // namespace sheaf::builtins

@@ -1,4 +1,4 @@
-// What the progress macro calls: a bar that is redrawn on a terminal, plain lines elsewhere.
+// The primitives behind the progress macro: a redrawn bar on a terminal, plain lines elsewhere.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -19,18 +19,18 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kBetweenDrawings{100};
 
 struct BarObj final : Object {
-  int64_t total = 0, every = 0, first = 0;  // `first`: turns done before this run
+  int64_t total = 0, every = 0, first = 0;  // `first`: iterations done before this run
   Value show;
   Clock::time_point start = Clock::now(), drawn;
   bool is_drawn = false;
-  // A loop that an error or Ctrl-C ends leaves its bar as it was.
+  // If an error or Ctrl-C ends the loop, its bar stays as it was.
   ~BarObj() override {
     try {
       if (is_drawn) keep_status();
-    } catch (const UserError&) {  // standard output is gone, which whoever writes next will hear
+    } catch (const UserError&) {  // standard output is closed; the next write will report it
     }
   }
-  // A terminal that was closed is no reason to lose a training.
+  // A closed terminal must not end a training run.
   void draw(const Progress& p, bool last = false) {
     is_drawn = true;
     try {
@@ -78,7 +78,7 @@ Value start(Call& c) {
         throw runtime_error("progress: unknown option :" + e.key.str() + ". Known options: :every :show");
     }
   if (bar->every <= 0 || bar->total <= 0) return v;
-  // Something is there to see while the first turn runs, and when there is no turn left to run.
+  // Shows something during the first iteration, and when no iteration is left.
   if (bar->first >= bar->total)
     write_out(fmt::format("{}/{}  100%  done by an earlier run\n", bar->first, bar->total));
   else if (is_terminal_out())
@@ -86,7 +86,7 @@ Value start(Call& c) {
   return v;
 }
 
-// (%progress-tick bar i acc): turn i is done; gives acc.
+// (%progress-tick bar i acc): iteration i is done; returns acc.
 Value tick(Call& c) {
   auto& bar = *static_cast<BarObj*>(c[0].object());
   int64_t done = to_index(c[1], "progress") + 1;
@@ -99,7 +99,7 @@ Value tick(Call& c) {
   Progress p{done, bar.total, bar.first, std::chrono::duration<double>(now - bar.start).count(), {}};
   shown_values(c, bar, c[2], p);
   if (!terminal)
-    write_out(progress_line(p) + "\n"), flush_out();  // for who follows a log, and for runs that are killed
+    write_out(progress_line(p) + "\n"), flush_out();  // for readers of a log, and for runs that are killed
   else
     bar.draw(p, last);
   return std::move(c[2]);

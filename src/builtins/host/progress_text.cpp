@@ -42,7 +42,7 @@ int percent(const Progress& p) {
   return p.total > 0 ? static_cast<int>(100.0 * static_cast<double>(p.done) / static_cast<double>(p.total)) : 100;
 }
 
-// Columns of UTF-8 text without wide characters.
+// The width of UTF-8 text without wide characters.
 int columns(const std::string& s) {
   return static_cast<int>(std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }

@@ -1,4 +1,4 @@
-// How progress looks. Pure functions of what happened and of the room there is.
+// Formats progress. Pure functions of the progress so far and the available width.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,12 +9,12 @@ namespace sheaf::builtins {
 
 struct Progress {
   int64_t done = 0, total = 0;
-  int64_t first = 0;  // turns of an earlier run that this one continues; they do not count for the rate
+  int64_t first = 0;  // iterations of an earlier run that this one continues; excluded from the rate
   double seconds = 0;
   std::vector<std::pair<std::string, std::string>> values;  // shown at the end: "loss 0.25"
 };
 
-// One line of at most `width` columns with a bar. What does not fit is left out: first the bar, then the rate, the
+// One line of at most `width` columns with a bar. If it does not fit, omits first the bar, then the rate, then the
 // count.
 std::string progress_bar(const Progress& p, int width);
 // The same as a plain line for files.

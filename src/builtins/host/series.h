@@ -1,4 +1,4 @@
-// Rows of numbers that programs hand over to be shown or logged.
+// Sequences of numbers that programs pass on for display or logging.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace sheaf::builtins {
 
 // A list, tuple or tensor of numbers, or one number; nil counts as missing (NaN).
 std::vector<double> series_of(const Value& v, std::string_view who);
-// A number for reading: four significant digits, integers as they are.
+// A number for display: four significant digits, integers in full.
 std::string short_number(double x);
 
 }  // namespace sheaf::builtins

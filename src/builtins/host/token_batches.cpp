@@ -1,4 +1,4 @@
-// Many texts, or pairs of texts, to rows of ids at once, cut and padded.
+// Converts many texts, or pairs of texts, to rows of ids at once, truncated and padded.
 #include <algorithm>
 
 #include "builtins/core/numeric.h"
@@ -37,7 +37,7 @@ size_t count_option(const Value& v, std::string_view name, int64_t least) {
   return static_cast<size_t>(n);
 }
 
-// Which of `names` an option is.
+// The index in `names` of an option's value.
 size_t choice_option(const Value& v, std::string_view name, std::initializer_list<std::string_view> names) {
   if (v.is_keyword()) {
     auto it = std::find(names.begin(), names.end(), v.as_keyword().str());
@@ -53,7 +53,7 @@ Side side_option(const Value& v, std::string_view name) {
   return choice_option(v, name, {"right", "left"}) == 1 ? Side::Left : Side::Right;
 }
 
-// What the tokenizer's document says, and over it the options of the call.
+// The truncation of the tokenizer's document, overridden by the options of the call.
 std::optional<Truncation> truncation_of(const Call& c, const Tokenizer& t) {
   std::optional<Truncation> out = t.truncation();
   const Value *length = c.option("max-length"), *how = c.option("truncate"), *side = c.option("truncate-side"),
@@ -73,7 +73,7 @@ std::optional<Truncation> truncation_of(const Call& c, const Tokenizer& t) {
   return out;
 }
 
-// The id that padding has where nobody says it.
+// The default id for padding.
 int32_t usual_padding(const Tokenizer& t) {
   for (const char* name : {"[PAD]", "<pad>", "<|pad|>", "<|padding|>", "<|finetune_right_pad_id|>", "<|endoftext|>"})
     if (int32_t id = t.id_of(name); id != tokenizers::Vocabulary::kNone) return id;
@@ -111,8 +111,8 @@ std::optional<Padding> padding_of(const Call& c, const Tokenizer& t) {
   return out;
 }
 
-// One column of all rows: a tensor [rows, length, …], or a list of rows when they are not padded. `f(row, out)` appends
-// `width` elements for each token.
+// One column of all rows: a tensor [rows, length, …], or a list of rows if they are not padded. `f(row, out)` appends
+// `width` elements per token.
 template <class T, class F>
 Value column(std::span<const Encoding> rows, std::optional<size_t> length, DType dtype, int64_t width, F&& f) {
   std::vector<T> elements;
@@ -153,7 +153,7 @@ Value encode_batch(Call& c) {
   size_t bytes = 0;
   for (size_t i = 0; i < texts.size(); ++i)
     bytes += texts[i].size() + (pairs_option ? pairs[i].size() : 0);
-  constexpr size_t kBytesOfTask = 16 << 10;  // some 100 µs of work
+  constexpr size_t kBytesOfTask = 16 << 10;  // about 100 µs of work
   auto grain = static_cast<int64_t>(1 + kBytesOfTask * texts.size() / (bytes + 1));
   auto encode_range = [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {

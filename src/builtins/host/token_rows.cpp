@@ -1,4 +1,4 @@
-// What the batch functions of lib/batches.shf need from below.
+// The primitives behind the batch functions of lib/batches.shf.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -10,20 +10,20 @@
 namespace sheaf::builtins {
 namespace {
 
-// Pages of a mapped file count as memory of the process once they were touched. After this much has been read from one,
-// they are given back: the system keeps them in its cache as long as it likes.
+// Touched pages of a mapped file count as resident memory of the process. They are released after this much has been
+// read from a file; the system may keep them in its page cache.
 constexpr int64_t kBytesBeforeRelease = 64 << 20;
 
 void note_touched(const Tensor& tokens, int64_t rows, int64_t row_bytes) {
   if (tokens.buffer->origin() != Buffer::Origin::File) return;
   static std::atomic<int64_t> touched{0};
-  constexpr int64_t kAround = 2 << 20;  // a fault brings its neighbours along: as much as the system keeps together
+  constexpr int64_t kAround = 2 << 20;  // a page fault also maps its neighborhood: up to this much
   if (touched.fetch_add(rows * (row_bytes + kAround)) < kBytesBeforeRelease) return;
   touched = 0;
   tokens.buffer->release_pages(tokens.buffer->host(), tokens.buffer->size_bytes());
 }
 
-// (%token-rows tokens starts n): i32 [starts, n], the n tokens from each start on.
+// (%token-rows tokens starts n): i32 [starts, n], the n tokens from each start.
 Value token_rows(Call& c) {
   if (!c[0].is_tensor() || c[0].as_tensor().rank() != 1)
     throw runtime_error("token-batches: expected tokens of one axis, got " + short_text(c[0]));

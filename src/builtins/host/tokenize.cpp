@@ -1,4 +1,4 @@
-// Tokenizers: text to ids and back, by files of trained models or trained in place.
+// Tokenizers: text to ids and back, loaded from files of trained models or trained here.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -27,7 +27,7 @@ Value tokenizer_value(std::string document) {
   return Value::object(Tag::Opaque, new TokenizerObj(std::move(document)));
 }
 
-// The file of a tokenizer: `path` itself, or what a folder holds.
+// The file of a tokenizer: `path` itself, or one in that folder.
 fs::path file_in(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return path;

@@ -1,4 +1,4 @@
-// The tokenizer as a value of the language, for the functions that take one.
+// Tokenizers as values of the language, for functions that take one.
 #pragma once
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ const tokenizers::Tokenizer& tokenizer_arg(const Value& v, std::string_view who)
 
 const std::string& string_arg(const Value& v, std::string_view who, std::string_view what);
 
-// Messages of what `f` throws begin with `who`.
+// Runs `f`; the messages of its errors start with `who`.
 template <class F>
 auto naming(std::string_view who, F&& f) {
   try {
