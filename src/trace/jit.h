@@ -57,23 +57,24 @@ bool is_tracing();
 // Throws Untraceable: something happened that must not be baked into compiled code.
 [[noreturn]] void abandon_trace(std::string reason);
 
-// Definitions changed: compiled code that may have inlined them is forgotten.
+// Definitions have changed: discards compiled code that may have inlined them.
 void forget_compiled();
-// A global gets another value. Arrays are inputs of the code that reads them, so it stays where both values hold some.
+// A global gets a new value. Arrays are inputs of the code that reads them, so code stays valid if both values contain
+// some.
 void before_redefinition(const Value& old, const Value& now);
 
-// Worth a look at all: some argument holds a tensor.
+// A quick test before anything else: true if some argument holds a tensor.
 bool holds_tensor(const Value& v);
 
-// A global read by the function being traced becomes an input; elsewhere its value.
+// Inside a trace, makes the global an input of it; elsewhere returns its value.
 Value global_value(const Value& cell_value);
 
-// Runs `body` on `roots` (a function and its arguments) through compiled code if that is possible, and says so. `key`
-// names what is run; `body` must be a pure function of the roots and of globals. Arguments that the roots alone hold
-// may be overwritten when compiled code has run; otherwise they are left as they were.
+// Runs `body` on `roots` (a function and its arguments) through compiled code if possible. Returns true if it did.
+// `key` identifies the function; `body` must be pure in the roots and globals. Compiled code may overwrite arguments
+// that only the roots hold; if this returns false, they are unchanged.
 bool run_compiled(const FunctionKey& key, const std::string& name, std::vector<Value>& roots,
                   const std::function<Value(std::vector<Value>)>& body, Value& result);
-// Roots that hold no tensor are left alone, until this says that the body works on arrays all the same: globals.
+// Roots without tensors are ignored until this call reports that the body reads arrays from globals.
 void note_arrays(const FunctionKey& key);
 
 }  // namespace sheaf::trace
