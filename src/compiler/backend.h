@@ -57,7 +57,7 @@ class Backend {
   // Bytes of scratch that a launch needs beside its arrays; they become its last buffer.
   virtual int64_t workspace_bytes(const runtime::Launch& launch) const = 0;
 
-  // An observer of a plan's runs that finds out when better code would pay, or none. Several plans may share one.
+  // Who is told of a plan's runs, to find out when better code would pay; or none. Several plans may share one.
   virtual std::shared_ptr<runtime::RunWatcher> new_watcher() const = 0;
   // Loads stored code for a plan, nested or not. Returns true if there was any.
   virtual bool find_code(const runtime::Plan& plan) const = 0;

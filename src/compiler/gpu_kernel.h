@@ -24,9 +24,9 @@ class GpuKernel final : public runtime::DeviceCode, public DeviceCheckable {
   bool has_host_routines() const override { return has_host_routines_; }
 
   const loop::Kernel& kernel() const override { return kernel_; }
-  // The algorithm of a product, and why it was chosen, for people; else empty.
+  // How a product is computed, and why, for people; else empty.
   std::string algorithm_text(std::span<const int64_t> sizes) const;
-  // Adds the texts that launches of these sizes will run and that have no program yet.
+  // What launches of these sizes will run, and have no program yet.
   void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const;
 
  private:

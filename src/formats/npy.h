@@ -9,7 +9,7 @@
 namespace sheaf::formats {
 
 bool is_npy(std::string_view bytes);
-// `whole` as for tensor_from_raw.
+// `whole` as in tensor_from_raw.
 Value parse_npy(std::string_view bytes, const Ref<Buffer>& whole = {});
 Value parse_npz(std::string_view bytes);
 Value parse_npz(const std::vector<ZipEntry>& entries, const Ref<Buffer>& whole = {});

@@ -150,8 +150,8 @@ class Value {
   bool as_bool() const { return u_.i != 0; }
   int64_t as_int() const { return u_.i; }
   float as_float() const { return u_.real.f; }
-  double as_double() const { return u_.real.rest == 0 ? u_.real.f : double_with_rest(); }  // Float, with all its digits
-  bool has_more_digits() const { return u_.real.rest != 0; }                               // Float, than an f32 holds
+  double as_double() const { return u_.real.rest == 0 ? u_.real.f : double_with_rest(); }  // Float: with all digits
+  bool has_more_digits() const { return u_.real.rest != 0; }                               // Float: more than f32 holds
   float number() const { return tag_ == Tag::Int ? static_cast<float>(u_.i) : u_.real.f; }  // of an Int or Float
   Name as_keyword() const { return Name::from_entry(u_.name); }
   Object* object() const { return u_.o; }
