@@ -43,7 +43,7 @@ std::string bounds_hint(std::string_view message) {
   return range + (contains_any(message, {"axis", " classes"}) ? "." : "; check with (len x).");
 }
 
-// The number of characters to insert, delete, replace or swap with their neighbor to turn a into b.
+// The number of characters to insert, delete, replace or swap with their neighbour to turn a into b.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)

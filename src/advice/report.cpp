@@ -20,7 +20,7 @@ constexpr size_t kMaxStack = 20;
 constexpr size_t kStackHead = 10;
 constexpr size_t kStackTail = 5;
 
-// The colors of the parts; magenta marks the tool's own words, as everywhere.
+// The colours of the parts; magenta marks the tool's own words, as everywhere.
 constexpr std::string_view kHeadline = "\033[1;35m", kLocation = "\033[36m", kCarets = "\033[1;31m", kHint = "\033[32m",
                            kDim = "\033[2m";
 

@@ -8,7 +8,7 @@
 
 namespace sheaf::eval {
 
-// A call by name of a function that may be defined later; resolved when all texts are analyzed.
+// A call by name of a function that may be defined later; resolved when all texts are analysed.
 struct CallSite {
   const Cell* cell = nullptr;
   Span span, head;                        // the call and the name
@@ -16,12 +16,12 @@ struct CallSite {
   bool in_function = false;               // false: runs when the text itself runs
 };
 
-// The analyzer's interface to its session.
+// The analyser's interface to its session.
 class Host {
  public:
   virtual ~Host() = default;
   virtual Globals& globals() = 0;
-  // Analyzes a module. Returns the code that runs its definitions (nullptr: nothing to run).
+  // Analyses a module. Returns the code that runs its definitions (nullptr: nothing to run).
   virtual ExprPtr use_module(const syntax::Form& form, uint32_t importer) = 0;
   // The global name that `name` refers to in a source: one of a module through its alias, the result of defined_name,
   // or a name of a module that keeps its names separate.

@@ -1,4 +1,4 @@
-// The analyzer's working class, shared by analyze.cpp (names and calls), functions.cpp (fn, defn, patterns) and
+// The analyser's working class, shared by analyze.cpp (names and calls), functions.cpp (fn, defn, patterns) and
 // special_forms.cpp. Private to eval.
 #pragma once
 #include <functional>

@@ -19,7 +19,7 @@ struct Cell {
   Value value = Value::unbound();
   bool user_defined = false;          // by a def or defn of the program (or, in prelude cells, of the prelude)
   bool is_function = false;           // defined by defn: called by name with an exact argument count
-  bool literal_vector = false;        // its initializer is written as a vector (stacking rule)
+  bool literal_vector = false;        // its initialiser is written as a vector (stacking rule)
   std::shared_ptr<UserError> broken;  // a defn whose body did not compile: reported when it is used at run time
   syntax::FormPtr source;             // the defining form, for :show, macros and recompilation
   Span defined_at;

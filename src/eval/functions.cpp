@@ -453,7 +453,7 @@ ExprPtr Analyzer::defn_form(const Form& f, bool is_private) {
     d->items.push_back(std::move(e));
     return d;
   }
-  // Visible while its own body is analyzed, so that it can call itself.
+  // Visible while its own body is analysed, so that it can call itself.
   cell->user_defined = true;
   define_function(*cell, f, params_at);
   ExprPtr e = make_expr(ExprKind::Global, f.span);

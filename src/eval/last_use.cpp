@@ -120,7 +120,7 @@ struct Marker {
         loops_.pop_back();
         merge(turn, inside);
         live = turn;
-        // In sequence: later initializers and the body may use what an earlier name holds.
+        // In sequence: later initialisers and the body may use what an earlier name holds.
         for (size_t i = e.items.size() - 1; i-- > 0;) {
           live[e.slots[i]] = false;
           walk(*e.items[i], live);

@@ -193,7 +193,7 @@ std::vector<std::shared_ptr<Proto>> Session::analyze(const std::vector<FormPtr>&
     for (const FormPtr& f : forms) {
       auto p = analyze_top_level(f, *this, false);
       if (!p) continue;
-      code_ran_before_ |= p->body->kind != ExprKind::Global;  // a defn analyzes to a Global
+      code_ran_before_ |= p->body->kind != ExprKind::Global;  // a defn analyses to a Global
       protos.push_back(std::move(p));
     }
     warn_of_findings();

@@ -1,4 +1,4 @@
-// A running Sheaf: the prelude, the user's definitions, modules, tests. A text is analyzed as a whole, then run.
+// A running Sheaf: the prelude, the user's definitions, modules, tests. A text is analysed as a whole, then run.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -20,7 +20,7 @@ class Session final : public Host {
   Session();
   ~Session() override;
 
-  // Analyzes the whole text, then runs its forms; returns the last value. Throws UserError with position and stack.
+  // Analyses the whole text, then runs its forms; returns the last value. Throws UserError with position and stack.
   Value run(uint32_t source);
   // The same for a file; throws UserError (io) if it cannot be read.
   Value run_file(const std::string& path);
@@ -29,13 +29,13 @@ class Session final : public Host {
   Value run_forms(const std::vector<syntax::FormPtr>& forms);
   // Calls a function value from outside; errors are reported like those of a run.
   Value call(const Value& function, std::vector<Value> args);
-  // Analyzes without running: the protos in order.
+  // Analyses without running: the protos in order.
   std::vector<std::shared_ptr<Proto>> analyze(const std::vector<syntax::FormPtr>& forms);
 
-  // Called when a whole text has been analyzed, before it runs: all its definitions are known then.
+  // Called when a whole text has been analysed, before it runs: all its definitions are known then.
   std::function<void()> on_analyzed;
 
-  // Reads and analyzes a text without running it. Returns all errors in text order.
+  // Reads and analyses a text without running it. Returns all errors in text order.
   std::vector<UserError> check(uint32_t source);
   std::vector<UserError> check_file(const std::string& path);
 
@@ -83,7 +83,7 @@ class Session final : public Host {
   uint32_t scope_of(uint32_t source);
   Scope& scope(uint32_t source) { return scopes_[scope_of(source)]; }
   bool is_library_name(Name name) const;
-  // Records the names that the forms, and the modules they use, define, before any of them is analyzed.
+  // Records the names that the forms, and the modules they use, define, before any of them is analysed.
   void announce(const std::vector<syntax::FormPtr>& forms);
   void announce_modules(const syntax::Form& form, uint32_t importer);
   void import(const syntax::Form& use, const std::string& path, uint32_t importer);

@@ -275,7 +275,7 @@ struct SpecialForms {
 
   static constexpr std::string_view kBoundBefore = "%loop";  // names of values whose patterns are bound before the loop
 
-  // (loop [[a b] v c (+ a b)] …): later initializers see a pattern's names, so all are bound once before the first
+  // (loop [[a b] v c (+ a b)] …): later initialisers see a pattern's names, so all are bound once before the first
   // iteration.
   static FormPtr with_patterns_bound(const Form& f) {
     std::vector<FormPtr> before, turns;

@@ -176,7 +176,7 @@ bool is_table(const std::string& path) { return path.ends_with(".csv") || path.e
   throw runtime_error(fmt::format("this is {}, which is not read here", f.what)).hint(std::string(f.advice));
 }
 
-// True for the formats that are recognized by their first bytes.
+// True for the formats that are recognised by their first bytes.
 bool has_first_bytes(const std::string& path) {
   for (std::string_view end : {".npy", ".npz", ".pt", ".pth", ".bin", ".png", ".jpg", ".jpeg", ".parquet", ".wav"})
     if (path.ends_with(end)) return true;

@@ -39,7 +39,7 @@ struct Errors {
       c->err->format_message(c, self->message);
       longjmp(self->back, 1);
     };
-    // Without data the library continues with gray; other warnings concern readable files.
+    // Without data the library continues with grey; other warnings concern readable files.
     base.emit_message = [](j_common_ptr c, int level) {
       int code = c->err->msg_code;
       bool is_damage = code == JWRN_HIT_MARKER || code == JWRN_JPEG_EOF || code == JWRN_HUFF_BAD_CODE ||

@@ -1,4 +1,4 @@
-// JPEG pictures, through libjpeg-turbo. A build without that library recognizes them and reports that.
+// JPEG pictures, through libjpeg-turbo. A build without that library recognises them and reports that.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace sheaf::formats {
 constexpr int kJpegQuality = 90;  // default of a program
 
 bool is_jpeg(std::string_view bytes);
-// u8 [H, W] for gray pictures, [H, W, 3] for others; CMYK becomes RGB. Upright: rotated according to the camera's EXIF
+// u8 [H, W] for grey pictures, [H, W, 3] for others; CMYK becomes RGB. Upright: rotated according to the camera's EXIF
 // data.
 Value parse_jpeg(std::string_view bytes);
 // [H, W] or [H, W, 1 or 3]: u8 unchanged, other numbers are taken as 0 to 1. Quality is 1 to 100.

@@ -105,7 +105,7 @@ class Machine {
         break;
       }
       case 0x92: pop(); [[fallthrough]];  // NEWOBJ_EX: NEWOBJ with a dict of arguments
-      case 0x81: {                        // NEWOBJ: an uninitialized instance
+      case 0x81: {                        // NEWOBJ: an uninitialised instance
         pop();
         Node* callee = pop();
         push(pickle::apply_reduce(nodes_, callee, nodes_.make(Kind::Tuple)));

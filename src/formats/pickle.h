@@ -1,5 +1,5 @@
 // Python pickles, protocols 2 to 5, as data (built-ins specification §13.3). Never calls anything: the few globals that
-// construct arrays and containers are recognized; any other global yields an opaque Object.
+// construct arrays and containers are recognised; any other global yields an opaque Object.
 #pragma once
 #include <string_view>
 

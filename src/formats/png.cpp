@@ -26,7 +26,7 @@ struct Header {
   int depth = 0, colour = 0, interlace = 0;
   int channels() const { return colour == 0 || colour == 3 ? 1 : colour == 2 ? 3 : colour == 4 ? 2 : 4; }
   size_t row_bytes(uint32_t w) const { return (static_cast<size_t>(w) * channels() * depth + 7) / 8; }
-  int pixel_bytes() const { return std::max(1, channels() * depth / 8); }  // the distance of a filter's left neighbor
+  int pixel_bytes() const { return std::max(1, channels() * depth / 8); }  // the distance of a filter's left neighbour
 };
 
 Header read_header(std::string_view bytes) {

@@ -28,7 +28,7 @@ constexpr auto kOldPickle = "in Python: pickle.dump(pickle.load(open(old, \"rb\"
 
 struct Signature {
   Foreign file;
-  std::string_view bytes = {};  // found `at`; empty: recognized by name only
+  std::string_view bytes = {};  // found `at`; empty: recognised by name only
   int64_t at = 0;               // negative: from the end
   std::string_view name = {};   // suffix of the name: of the file, or of an entry of the archive
 };

@@ -1,4 +1,4 @@
-// Recognizes files of other programs that are not supported here, with advice on what to do with them. Decides by their
+// Recognises files of other programs that are not supported here, with advice on what to do with them. Decides by their
 // first bytes, whatever the name; by the name only if the bytes are not distinctive.
 #pragma once
 #include <string>

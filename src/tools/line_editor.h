@@ -1,5 +1,5 @@
-// Edits one entry, possibly of several lines, on a terminal: Emacs keys and arrows, history, completion, colors, hints.
-// Changes the terminal's mode only while `read` runs.
+// Edits one entry, possibly of several lines, on a terminal: Emacs keys and arrows, history, completion, colours,
+// hints. Changes the terminal's mode only while `read` runs.
 #pragma once
 #include <functional>
 #include <optional>

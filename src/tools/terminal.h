@@ -33,7 +33,7 @@ class RawMode {
   bool active_ = false;
 };
 
-// The layout of errors on standard error: as wide as the terminal, else $COLUMNS, else 120 columns. Colors only on a
+// The layout of errors on standard error: as wide as the terminal, else $COLUMNS, else 120 columns. Colours only on a
 // terminal that is not dumb, and not with NO_COLOR.
 advice::Look error_look();
 
@@ -41,7 +41,7 @@ advice::Look error_look();
 void say_report(const UserError& e);
 // Prints one or more lines; adds a newline unless the text ends with one.
 void say(std::string_view text);
-// The same without color, for text with its own.
+// The same without colour, for text with its own.
 void say_plain(std::string_view text);
 
 }  // namespace sheaf::tools

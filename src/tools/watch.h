@@ -18,7 +18,7 @@ class Watch {
   explicit Watch(const Options& options);
   ~Watch();
 
-  // Throws UserError if --trace or --guard name an unknown function. For a program that has been analyzed.
+  // Throws UserError if --trace or --guard name an unknown function. For a program that has been analysed.
   void check_names(const eval::Globals& globals) const;
   void checkpoint(const char* name);
   // For a catch (...) block: reports the current exception and returns the exit status. An ExitRequest is reported only

@@ -70,7 +70,7 @@ float read_back(const Decimal& d) {
   return std::strtof(text.c_str(), nullptr);
 }
 
-// The neighbor away from zero in the last decimal place.
+// The neighbour away from zero in the last decimal place.
 Decimal away_from_zero(Decimal d) {
   size_t i = d.digits.size();
   while (i > 0 && d.digits[i - 1] == '9')
@@ -85,7 +85,7 @@ Decimal away_from_zero(Decimal d) {
 }
 
 // The 16-bit formats have no library routine. Below a power of two the spacing halves, so there the nearest decimal may
-// not read back while its neighbor away from zero does.
+// not read back while its neighbour away from zero does.
 Decimal shortest_half(double v, DType d) {
   uint16_t want = to_half(d, static_cast<float>(v));
   for (int digits = 1;; ++digits) {

@@ -112,7 +112,7 @@ Drawing heat_map_drawing(const Grid& whole, const PlotOptions& o) {
       d.labels.push_back({{left - 8, top + at + 4}, name, Anchor::End});
     });
   add_axis_labels(d, o, {left, top}, {right, bottom});
-  // The color bar.
+  // The colour bar.
   constexpr int kSteps = 64;
   double scale_left = right + 20, scale_width = 14, step = (bottom - top) / kSteps;
   for (int i = 0; i < kSteps; ++i)

@@ -10,7 +10,7 @@ namespace sheaf::builtins {
 
 struct Grid {
   size_t rows = 0, columns = 0;
-  std::vector<double> values;  // in row-major order, the first row at the top; values that are not finite have no color
+  std::vector<double> values;  // in row-major order, the first row on top; values that are not finite have no colour
   double at(size_t row, size_t column) const { return values[row * columns + column]; }
 };
 

@@ -9,7 +9,7 @@ namespace sheaf::builtins {
 void write_out(std::string_view text);
 // Flushes the buffer. Call before anything else writes to the terminal.
 void flush_out();
-bool is_terminal_out();  // a terminal that supports colors and redrawing
+bool is_terminal_out();  // a terminal that supports colours and redrawing
 int terminal_width();    // of standard output, else standard error, else $COLUMNS; else 80
 // Sets the status line at the bottom of a terminal, below all output; empty: none. Only for terminals.
 void set_status(std::string text);

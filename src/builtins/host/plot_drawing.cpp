@@ -48,7 +48,7 @@ uint32_t colour_of(size_t k) {
   return kColours[k % 6];
 }
 
-// The style of curve k: six colors with solid lines, then the same ones dashed.
+// The style of curve k: six colours with solid lines, then the same ones dashed.
 Line line_of(size_t k) {
   static constexpr struct {
     double dash, gap;

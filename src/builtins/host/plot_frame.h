@@ -37,7 +37,7 @@ struct PlotOptions {
   bool numbers = false;                       // print values in the cells of a heat-map
   int width = 80, height = 16;                // characters of the whole text, rows of its canvas
   int picture_width = 720, picture_height = 432;
-  bool colour = false;  // distinguish curves by ANSI colors; else by letters
+  bool colour = false;  // distinguish curves by ANSI colours; else by letters
 };
 
 // Maps values along an axis to 0 … 1 between its ends.

@@ -17,7 +17,7 @@ constexpr int64_t kBytesBeforeRelease = 64 << 20;
 void note_touched(const Tensor& tokens, int64_t rows, int64_t row_bytes) {
   if (tokens.buffer->origin() != Buffer::Origin::File) return;
   static std::atomic<int64_t> touched{0};
-  constexpr int64_t kAround = 2 << 20;  // a page fault also maps its neighborhood: up to this much
+  constexpr int64_t kAround = 2 << 20;  // a page fault also maps its neighbourhood: up to this much
   if (touched.fetch_add(rows * (row_bytes + kAround)) < kBytesBeforeRelease) return;
   touched = 0;
   tokens.buffer->release_pages(tokens.buffer->host(), tokens.buffer->size_bytes());

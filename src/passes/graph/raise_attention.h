@@ -1,4 +1,4 @@
-// Recognizes attention written as separate ops, softmax(scale · q kᵀ + mask) v, and replaces it by one op
+// Recognises attention written as separate ops, softmax(scale · q kᵀ + mask) v, and replaces it by one op
 // (ops/attention.cpp).
 #pragma once
 #include <vector>
