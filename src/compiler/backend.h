@@ -54,7 +54,7 @@ class Backend {
   // For a product by itself: adds to its launch whatever this device can use.
   virtual void refine_product(const routines::GemmArgs<>& args, runtime::Launch& launch) const = 0;
 
-  // Bytes of scratch that a launch needs beside its arrays; they become its last buffer.
+  // Bytes of scratch that a launch needs in addition to its arrays; they become its last buffer.
   virtual int64_t workspace_bytes(const runtime::Launch& launch) const = 0;
 
   // Who is told of a plan's runs, to find out when better code would pay; or none. Several plans may share one.

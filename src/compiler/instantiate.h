@@ -7,7 +7,7 @@
 
 namespace sheaf::compiler {
 
-// What nodes that yield sizes as numbers become. Inputs follow the graph's others, in the order of `size_nodes`:
+// The replacement of nodes that yield sizes as numbers. Inputs follow the graph's others, in the order of `size_nodes`:
 // kernels take them as data, so that one kernel serves all sizes.
 enum class SizeNodes : uint8_t { Inputs, Constants };
 // Returns the graph with every expression replaced by its value.

@@ -41,7 +41,7 @@ void recompile_dependants(Session& session, const std::set<Name>& names) {
   }
 }
 
-// What functions that mention it were compiled for: data, written as a vector literal or not.
+// The kind of global for which functions that mention it were compiled: data, written as a vector literal or not.
 enum class Meaning : uint8_t { Other, Data, VectorData };
 
 Meaning meaning_of(const Cell& c) {

@@ -278,7 +278,7 @@ Value global_value(const Value& cell_value) {
 
 namespace {
 
-// What to do with a call that matches no variant.
+// The decision about a call that matches no variant.
 struct Decision {
   std::shared_ptr<const Variant> found;
   Bound bound;

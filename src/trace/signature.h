@@ -10,7 +10,7 @@
 
 namespace sheaf::trace {
 
-// What the compiled function returns: its value, or a gradient.
+// The result of the compiled function: its value, or a gradient.
 struct Purpose {
   enum Kind : uint8_t { Call, Gradient };
   Kind kind = Call;
