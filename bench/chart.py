@@ -141,7 +141,7 @@ BAR, GAP, LEFT, WIDTH, TOP, FULL = 13, 12, 250, 760, 50, 2.5  # pixels; the rati
 
 def drawing():
     machines = {title: {r["work"]: r for r in load(name)["rows"]} for name, title in MACHINES.items()}
-    # A machine with few of the rows is in the tables alone.
+    # A machine with few of the rows is only in the tables.
     machines = {t: rows for t, rows in machines.items() if 2 * sum(work in rows for work, _ in FRONT) > len(FRONT)}
     unit = (WIDTH - LEFT - 60) / FULL
     group = BAR * len(machines) + GAP

@@ -19,8 +19,8 @@ def compile_run(name, arguments, cache):
     return {phase: float(ms) for ms, phase in re.findall(r"([\d.]+) ms +\d+ times  compiling: (.*)", text)}, rss_mb
 
 
-# What is typed at the prompt after nanoGPT has been trained for some steps: one step more, another MLP, and two steps
-# with that.
+# Input at the prompt after nanoGPT has been trained for some steps: one step more, another MLP, and two steps with
+# that.
 REPL_LINES = """
 (def state (first measured))
 (def begin (now-ns)) (def state (step state x y)) (def same-ms (/ (- (now-ns) begin) 1e6))
@@ -81,7 +81,7 @@ def compile_time():
                 "note": note,
             }
     yield repl_edit()
-    # The graph of GPT-2 over arrays that take no memory: what is left is the compiler's.
+    # The graph of GPT-2 over arrays that take no memory: the remaining memory is the compiler's.
     with tempfile.TemporaryDirectory() as cache:
         _, mb = compile_run("gpt_train", [65, 64, 12, 12, 48, 1, 1, 0], os.path.join(cache, "code"))
     yield {"work": "compile/peak MB, 12 layers", "ours_ms": mb, "peer": None, "note": "memory, not time"}

@@ -1,10 +1,9 @@
-// The contraction over shapes of real work: GFLOP/s, the part of the measured peak, and OpenBLAS beside it.
-// Usage: bench_gemm [--threads N] [--ms N] [TEXT…]: shapes whose line contains one of the texts, or all; so many
-// milliseconds for each of three rounds (100).
-// Decoding reads weights that no cache holds: those shapes go round enough copies of B to make it so.
-// Each answer is compared with the definition (routines/gemm/args.h), bit for bit on a sample, before it is timed;
-// medians of several rounds, the two libraries and the peak taking turns, as the speed of some machines changes while
-// this runs. OpenBLAS is looked for at run time only; OPENBLAS may name it.
+// The contraction over shapes of real workloads: GFLOP/s, the percentage of the measured peak, compared with OpenBLAS.
+// Usage: bench_gemm [--threads N] [--ms N] [TEXT…]: shapes whose line contains one of the texts, or all; N milliseconds
+// for each of three rounds (100). Decoding reads weights that no cache holds, so decoding shapes cycle through enough
+// copies of B to exceed the caches. Each answer is compared with the definition (routines/gemm/args.h), bit for bit on
+// a sample, before it is timed; medians of several rounds in which the two libraries and the peak alternate, as the
+// speed of some machines changes while this runs. OpenBLAS is loaded at run time only; OPENBLAS may name it.
 #include "kernels/gemm/gemm.h"
 
 #include <dlfcn.h>
@@ -47,7 +46,7 @@ std::vector<Shape> shapes() {
       out.push_back({dtype == DType::F32 ? "square" : "square bf16", form, 1, 1024, 1024, 1024, dtype});
   for (DType dtype : {DType::F32, DType::BF16})
     out.push_back({dtype == DType::F32 ? "large" : "large bf16", "NN", 1, 4096, 4096, 4096, dtype});
-  // A linear layer of I inputs and O outputs over so many tokens: forward, gradient of the input, of the weight.
+  // A linear layer of I inputs and O outputs over T tokens: forward, gradient of the input, of the weight.
   auto linear = [&](const std::string& what, int64_t tokens, int64_t i, int64_t o, DType dtype = DType::F32) {
     out.push_back({what + " y", "NN", 1, tokens, o, i, dtype});
     out.push_back({what + " dx", "NT", 1, tokens, i, o, dtype});
@@ -202,10 +201,10 @@ struct Matrices {
     kernels::contract({buffers, arithmetic}, args);
   }
 
-  // A few elements at the corners and between, by the definition, after the first run.
+  // After the first run, compares a few elements at the corners and between with the definition.
   bool is_right() const {
     std::mt19937_64 rng(2);
-    // The same element twice where there are several: one row has an order of its own.
+    // Computes an element twice where there are several rows: a product with one row has its own order.
     const int64_t rows = std::min<int64_t>(shape.m, 2), columns = std::min<int64_t>(shape.n, 2);
     std::vector<float> expected(static_cast<size_t>(rows * columns));
     for (int trial = 0; trial < 200; ++trial) {
@@ -277,7 +276,7 @@ int main(int argc, char** argv) {
       fmt::print("{}: wrong result\n", line);
       return 1;
     }
-    // Some processors take a while until they multiply at full speed.
+    // Some processors need warming up before they multiply at full speed.
     for (double until = now_ms() + 1000; !warm && now_ms() < until;)
       matrices.run();
     warm = true;
@@ -296,7 +295,7 @@ int main(int argc, char** argv) {
       if (!peer) continue;
       measure(their_times,
               [&] { blas.run(s, matrices.at(0), reinterpret_cast<const float*>(matrices.next_b()), matrices.at(2)); });
-      // Its threads go on looking for work for a while, on the cores that ours need.
+      // OpenBLAS's threads spin for a while afterwards, on the cores that ours need.
       std::this_thread::sleep_for(std::chrono::milliseconds(120));
     }
     double ours = median(our_times), theirs = peer ? median(their_times) : 0;

@@ -1,9 +1,9 @@
-// Kernels of the loop IR in the block executor and as native code: time, the part of what memory allows, and the cost
-// of compiling. Usage: bench_kernels [NAME…], or --compile for the cost of compiling many at once. Each answer is
-// checked before it is timed; the best of several runs counts. Arrays are too large for the caches. What memory allows
-// is measured with the same number of threads: as much read as written takes the time of memcpy, what is read beyond
-// that the time of reading. Where the same loop takes longer than that on data in the cache, it is arithmetic that
-// bounds it: "a" instead of "m".
+// Kernels of the loop IR in the block executor and as native code: time, the percentage of the memory limit, and the
+// cost of compiling. Usage: bench_kernels [NAME…], or --compile for the cost of compiling many at once. Each answer is
+// checked before it is timed; the best of several runs counts. Arrays are too large for the caches. The memory limit is
+// measured with the same number of threads: bytes read and written in equal amounts take the time of memcpy, further
+// bytes read the time of reading. If the same loop takes longer than that on data in the cache, it is compute-bound:
+// "a" instead of "m".
 #include "kernels/kernels.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ struct Work {
   int64_t elements;
 };
 
-// A flat loop over n elements in pieces, as compiled groups have it; strides are run-time sizes.
+// A flat loop over n elements in chunks, as in compiled groups; strides are run-time sizes.
 Work flat(const std::string& name, int64_t n, std::vector<DType> in, std::vector<DType> out,
           const std::function<std::vector<V>(Builder&, std::vector<V>)>& f) {
   Builder b(name);
@@ -82,7 +82,7 @@ V gelu(Builder& b, V x) {
   return b.mul(b.mul(b.f32(0.5f), x), b.add(b.f32(1), b.unary(Op::Tanh, inner)));
 }
 
-// Rows of m by k: `f` is given the buffers, the row and the width.
+// Rows of an m by k matrix: `f` gets the buffers, the row and the width.
 Work rows(const std::string& name, int64_t m, int64_t k, std::vector<Array> arrays,
           const std::function<void(Builder&, V, V, V)>& f) {
   Builder b(name);
@@ -220,7 +220,7 @@ loop::Kernel specialized(const Work& w) {
       passes::tile_transposed(passes::specialize(w.kernel, passes::known_sizes(w.kernel, w.sizes))));
 }
 
-// Bytes that pass in a nanosecond: copied (read and written), and read.
+// Bytes per nanosecond: copied (read and written), and read.
 struct Stream {
   double copied, read;
   double ms(const Work& w) const {
@@ -247,7 +247,7 @@ Stream measured_stream() {
   return {2 * kBytes / ms / 1e6, kernels::measure_peak(runtime::num_threads()).read_gbs};
 }
 
-// All kernels as one object: what compiling costs when the start-up of LLVM is shared.
+// All kernels as one object: the cost of compiling when the start-up of LLVM is shared.
 void time_batch() {
   std::vector<loop::Kernel> kernels;
   for (Work& w : all_work(kRows))

@@ -88,7 +88,7 @@ def tokenizers():
                     for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
                         how, ms, count = line.split()
                         times.setdefault(how, []).append(float(ms))
-                        # Texts that are cut at other places may have other ids.
+                        # Texts that are cut at different places may have different ids.
                         counts.setdefault({"ours": "whole"}.get(how, how.removeprefix("ours-")), set()).add(count)
             if any(len(c) > 1 for c in counts.values()):
                 sys.exit(f"tokenizers/{family}: answers differ: {counts}")

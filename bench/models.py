@@ -27,13 +27,13 @@ def starts(model, settled_ms, failed):
         for side, command in commands.items():
             if side not in settled_ms:
                 continue
-            # Only we and torch.compile leave anything on disk, in a folder of its own for each mode.
+            # Only Sheaf and torch.compile keep files on disk, in a separate folder for each mode.
             states = ["cold", "cached"] if side == "ours" or "compile" in side else ["cold"]
             for state in states:
                 try:
                     seconds = first_steps(
                         command, {"TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, side.replace(" ", "-"))}
-                    )  # its compiler takes a path apart at spaces
+                    )  # its compiler splits paths at spaces
                 except Failed as failure:
                     failed[side] = str(failure)
                     break
@@ -179,7 +179,7 @@ def cached(work):
     return Model("generate", ["kvcache", gpt2_weights(kind), *GPT2], opponents[kind](), steps=100)
 
 
-# By group: what describes a row, given its name.
+# By group: the function that describes a row, given its name.
 GROUPS = {
     "ops": {f"op/{layer}{gradient}": op for layer in LAYERS for gradient in ["", "+grad"]},
     "mlp": {"mlp-1024-b256": mlp},

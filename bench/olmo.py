@@ -57,7 +57,7 @@ def npy_folder(dtype):
             f.seek(8 + size + begin)
             with open(os.path.join(folder + ".new", name + ".npy"), "wb") as out:
                 out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
-                # In pieces: a process that is started from a large one counts that size as its own.
+                # In chunks: a process that is started from a large one counts that size as its own.
                 for at in range(begin, end, PIECE):
                     out.write(f.read(min(PIECE, end - at)))
     os.rename(folder + ".new", folder)

@@ -18,9 +18,9 @@ from peers import torch_python
 from settings import BENCH, GIVEN, OPTIONS, SHEAF, program, rounds
 
 NAME = "ops-wide"
-OWN = {"--modes": "eager,compile", "--budget": "150"}  # what these options are when they are not given
+OWN = {"--modes": "eager,compile", "--budget": "150"}  # defaults of these options
 SILENCE_S = 300  # after which a process is ended
-TOLERANCE = {":f32": 1e-5, ":bf16": 4e-3}  # as a part of the sum of magnitudes; other dtypes are exact
+TOLERANCE = {":f32": 1e-5, ":bf16": 4e-3}  # relative to the sum of magnitudes; other dtypes are exact
 EXACT = 1e-12  # sums in f64
 SLOWER, WORST = 0.95, 30
 

@@ -1,5 +1,5 @@
-// What it costs to share work between threads: a fork-join while the workers are awake, one after they went to sleep,
-// and how long they stay awake. Prints `name value` lines, microseconds.
+// The cost of sharing work between threads: a fork-join while the workers are awake, one after they went to sleep, and
+// how long they stay awake. Prints `name value` lines, microseconds.
 #include <time.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ double us_of(clockid_t clock) {
   return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
 }
 
-// Time of the processor that the other threads have used.
+// Processor time that the other threads have used.
 double workers_us() { return us_of(CLOCK_PROCESS_CPUTIME_ID) - us_of(CLOCK_THREAD_CPUTIME_ID); }
 
 double median(std::vector<double> x) {
@@ -68,7 +68,7 @@ int main() {
     fork_join();
     cold.push_back(us_since(start));
   }
-  // What the worker spins away while the caller sleeps.
+  // The time that the worker spins while the caller sleeps.
   for (int i = 0; i < 50; ++i) {
     fork_join();
     double before = workers_us();

@@ -1,4 +1,4 @@
-// What this machine can do at most with every thread of the pool: `gflops N` and `read_gbs N`, for the floors of
+// The peak of this machine with every thread of the pool: `gflops N` and `read_gbs N`, for the floors of
 // bench/floors.py.
 #include "kernels/simd/peak.h"
 

@@ -78,7 +78,7 @@ def write(path, kind):
 
 
 def load(path):
-    # Messages about loading go nowhere; the callback must live as long as the library.
+    # Messages about loading are discarded; the callback must live as long as the library.
     load.log = llama_cpp.llama_log_callback(lambda level, text, data: None)
     llama_cpp.llama_log_set(load.log, ctypes.c_void_p())
     llama_cpp.llama_backend_init()

@@ -69,7 +69,7 @@ def i32(high, *shape):
     return lambda seed: (noise(shape, seed) % high).int()
 
 
-ids = i64  # i32 on the other side: each has the indices that are usual there
+ids = i64  # i32 on the other side: each uses its usual index type
 
 
 def bools(high, *shape):
@@ -150,7 +150,7 @@ def int4_groups(rows, columns, size=32):
 
 
 # --- rows -----------------------------------------------------------------------------------
-ROWS = {}  # name -> kind, inputs, function, what else it needs to know
+ROWS = {}  # name -> kind, inputs, function, further facts
 
 
 def row(name, inputs, f, first_only=False):
@@ -877,7 +877,7 @@ def main():
     for name in names:
         try:
             found = measured(name, mode, float(budget))
-        except Exception as e:  # a row that does not work here is a row too
+        except Exception as e:  # a row that fails here is a row too
             found = {"error": f"{type(e).__name__}: {str(e).strip()[:200]}"}
         print(json.dumps({"work": name, "mode": mode, **found}), flush=True)
 

@@ -93,7 +93,7 @@ def torch(work, dtype="f32", starts=False):
         budget_seconds(),
         "--isolate",
     ]
-    # All modes that compile make much the same code, each for tens of seconds.
+    # All modes that compile generate nearly the same code, and each takes tens of seconds.
     started = ["eager", "compile"] if modes == "all" else modes.split(",")
     announced = {
         m: [

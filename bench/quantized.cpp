@@ -1,10 +1,8 @@
-// Products with weights of 8 and 4 bits over rows of x: by each algorithm, beside the product of floats by the widened
-// weights, in f32 and in bf16.
-// Usage: bench_quantized [--threads N] [--ms N] [TEXT…]: shapes whose line contains one of the texts, or all; so many
-// milliseconds for each of three rounds (50).
-// Answers are compared with the definition (routines/quantized/args.h), bit for bit on a sample, before they are timed;
-// medians of several rounds, the algorithms taking turns. Weights of few rows go round enough copies that no cache
-// holds them.
+// Products with weights of 8 and 4 bits over rows of x: by each algorithm, compared with the product by the widened
+// weights, in f32 and in bf16. Usage: bench_quantized [--threads N] [--ms N] [TEXT…]: shapes whose line contains one of
+// the texts, or all; N milliseconds for each of three rounds (50). Answers are compared with the definition
+// (routines/quantized/args.h), bit for bit on a sample, before they are timed; medians of several rounds in which the
+// algorithms alternate. For few rows, weights cycle through enough copies that no cache holds them.
 #include "kernels/quantized/quantized.h"
 
 #include <fmt/format.h>
@@ -30,7 +28,7 @@ using namespace sheaf;
 namespace {
 
 constexpr int64_t kColdBytes = 256 << 20;
-constexpr int64_t kColdRows = 32;  // up to so many rows weights come from memory
+constexpr int64_t kColdRows = 32;  // up to this many rows weights come from memory
 constexpr int64_t kGroup = 32;
 
 struct Shape {
@@ -146,7 +144,7 @@ class Case {
   std::array<std::byte*, 4> buffers_;
 };
 
-// What one core does at most: a panel that stays in the first-level cache.
+// The peak of one core: a panel that stays in L1.
 void print_rates() {
   for (bool four_bits : {false, true}) {
     const kernels::ByteLayout layout{four_bits, kGroup, 1};

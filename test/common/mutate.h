@@ -1,4 +1,4 @@
-// Small damages to bytes, as the fuzzers of the file formats and of the reader do them.
+// Small random damage to bytes, for the fuzzers of the file formats and of the reader.
 #pragma once
 #include <algorithm>
 #include <cstdint>

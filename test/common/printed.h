@@ -1,4 +1,4 @@
-// What a program printed, compared with what is expected of it.
+// Compares the output of a program with the expected output.
 #pragma once
 #include <algorithm>
 #include <cctype>
@@ -11,7 +11,7 @@
 
 namespace sheaf {
 
-// Equal up to numbers that differ by little: relative 2e-6, absolute 1e-7.
+// Equal up to small differences of numbers: relative 2e-6, absolute 1e-7.
 inline bool nearly_equal(const std::string& a, const std::string& b, double relative = 2e-6, double absolute = 1e-7) {
   const char *p = a.c_str(), *q = b.c_str();
   auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
@@ -49,7 +49,7 @@ inline std::vector<std::string> split_lines(const std::string& text) {
   return lines;
 }
 
-// A program does not print these as its value.
+// Values that a program does not print as its result.
 inline bool is_silent(const Value& v) {
   if (v.is_nil()) return true;
   if (!v.is_list()) return false;

@@ -1,4 +1,4 @@
-// A short program and places in it, for tests of errors and their reports.
+// A short program and positions in it, for tests of errors and their reports.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// What tests of prologues and epilogues of products share.
+// Helpers shared by the tests of prologues and epilogues of products.
 #pragma once
 #include <gtest/gtest.h>
 

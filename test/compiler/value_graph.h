@@ -1,4 +1,4 @@
-// Graphs of C++ functions, and whether compiled code gives the values that running at once gave.
+// Graphs of C++ functions, and checks that compiled code gives the values of running op by op.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -38,8 +38,8 @@ inline std::vector<Tensor> values_of(const std::vector<graph::Operand>& os) {
   return out;
 }
 
-// What f gives for arrays, and behind it the gradients of its sum by each of them, zero where it does not depend on
-// one.
+// The result of f for arrays, followed by the gradients of its sum with respect to each, zero where it does not depend
+// on one.
 template <class F>
 std::vector<graph::Operand> with_gradients(const F& f, const std::vector<graph::Operand>& xs) {
   std::vector<graph::Operand> leaves, ones, out;

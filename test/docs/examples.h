@@ -1,4 +1,4 @@
-// Examples in documentation, in the notation of docs/README.md: finding them in a text, and running them.
+// Finds examples in documentation, in the notation of docs/README.md, and runs them.
 #pragma once
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ struct Example {
   uint32_t line = 1;                  // in the text
 };
 
-// The forms of a text, each with the expectation that stands on its last line or on the next one.
+// The forms of a text, each with the expectation on its last line or on the next one.
 inline std::vector<Example> read_examples(const std::string& text) {
   uint32_t source = add_source("<example>", text, SourceKind::Eval);
   auto forms = syntax::read_all(source);
@@ -70,7 +70,7 @@ inline std::vector<Example> docstring_examples(const std::string& doc) {
   return expects ? read_examples(text) : std::vector<Example>{};
 }
 
-// What is wrong with the outcome, or "".
+// The difference between outcome and expectation, or "".
 inline std::string run_example(eval::Session& session, const Example& e) {
   std::string out, error;
   builtins::set_capture(&out);

@@ -1,4 +1,4 @@
-// A program's value, and how often its functions were compiled.
+// Runs a program: its value, and how often its functions were compiled.
 #pragma once
 #include <map>
 #include <string>

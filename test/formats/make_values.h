@@ -1,4 +1,4 @@
-// What the tests of this folder share.
+// Helpers shared by the tests of this folder.
 #pragma once
 #include <gtest/gtest.h>
 

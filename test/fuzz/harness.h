@@ -33,9 +33,9 @@ struct Outcome {
   sheaf::Value value;
 };
 
-// What the crash handlers print.
+// The seed and program that the crash handlers print.
 void set_current(uint64_t seed, const std::string& program);
-// On a stack that is the thread's for as long as this lives; sanitizers have one of their own.
+// Installs them, on an alternate signal stack of the thread, while this lives; sanitizers have handlers of their own.
 class CrashHandlers {
  public:
   CrashHandlers();
@@ -46,16 +46,16 @@ class CrashHandlers {
  private:
   stack_t before_{};
 };
-// Ends the process as hanging after so much processor time, or so much time; 0: never.
+// Ends the process as hanging after this much processor time, or this much elapsed time; 0: never.
 void limit_time(unsigned cpu_seconds, unsigned wall_seconds);
-// What programs write to stderr goes nowhere; the sanitizer of addresses or threads reports to stdout.
+// Discards what programs write to stderr; the address or thread sanitizer reports to stdout.
 void silence_warnings();
 
 // Kind Internal: something other than an error of the language left the evaluator. `compiled`: functions are compiled
 // at their first call, else never.
 Outcome run(const std::string& program, int64_t fuel, bool compiled);
 
-// How often an op was applied in all runs so far.
+// Number of times an op was applied in all runs so far.
 int64_t applied(const sheaf::graph::OpDef& op);
 
 // Prints the seed and the program, and counts.

@@ -1,4 +1,4 @@
-// Cases of ops as launches of the kernels that lowering makes of them: what tests of executors run.
+// Cases of ops as launches of their lowered kernels, for the tests of executors.
 #pragma once
 #include <vector>
 
@@ -23,7 +23,7 @@ inline Tensor stretched(const Tensor& t, const Dims& sizes) {
   return out;
 }
 
-// What a kernel of the op expects, said as plainly as possible (compiler/eager.cpp merges axes and avoids copies).
+// The layout that a kernel of the op expects, in the simplest form (compiler/eager.cpp merges axes and avoids copies).
 inline Launch canonical(const OpDef& op, const OpCase& c, const std::vector<Tensor>& in) {
   Launch l{in, op.infer({types_of(in), c.attrs}), c.attrs};
   if (op.kind == OpKind::Elementwise)
@@ -76,7 +76,7 @@ inline std::vector<int64_t> sizes_of(const Launch& l) {
   return sizes;
 }
 
-// What run(buffers, sizes, check) leaves in outputs that begin as zeros.
+// The outputs of run(buffers, sizes, check), which begin as zeros.
 template <class Run>
 Outcome outcome(const Launch& l, Run&& run) {
   std::vector<std::byte*> buffers;

@@ -1,5 +1,5 @@
-// Arguments for every op, with fresh data on each call: the shapes and attributes that its entry says are worth trying
-// (graph::Cases), or, of elementwise ops and reductions, those that are worth trying for all of them.
+// Arguments for every op, with fresh data on each call: the shapes and attributes that its entry lists (graph::Cases),
+// or, for elementwise ops and reductions, the common list.
 #pragma once
 #include <functional>
 #include <string>
@@ -16,7 +16,7 @@ using graph::TensorType;
 using graph::TestCase;
 using graph::TestInput;
 
-// What the data are for: values near no kink (gradients), or any values at all (comparison of executors).
+// The use of the data: no values near kinks (gradients), or any values (comparison of executors).
 enum class Data { Smooth, Wild };
 
 struct OpCase {
@@ -95,7 +95,7 @@ class Filler {
         return t;
       }
       case TestInput::Matrix: {
-        // Values far apart, whose vectors have derivatives that are not large.
+        // Well separated values, so that derivatives of the vectors are not large.
         if (data_ == Data::Wild) return wild_tensor(rng, dtype, x.sizes);
         Tensor t = empty_tensor(dtype, x.sizes);
         for_each_element(t, [&](int64_t k, std::byte* p) {
@@ -156,7 +156,7 @@ inline std::vector<TestCase> elementwise_cases(const OpDef& op, DType dtype, Dat
   return out;
 }
 
-// A reduction over every kind of axes that it takes: some want an element, or one axis at a time.
+// A reduction over every kind of axes that it accepts: some need at least one element, or take one axis at a time.
 inline std::vector<TestCase> reduce_cases(const OpDef& op, DType dtype, Data data) {
   struct Shape {
     Dims x, axes;

@@ -14,7 +14,7 @@ class RandomProgram {
  public:
   RandomProgram(uint64_t seed, int steps, bool smooth) : seed_(seed), steps_(steps), smooth_(smooth) {}
 
-  // The last few values that the steps made.
+  // The last few values that the steps computed.
   std::vector<Operand> operator()(const std::vector<Operand>& inputs) const {
     Rng rng(seed_);
     std::vector<Operand> pool = inputs;

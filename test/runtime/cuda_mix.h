@@ -1,4 +1,4 @@
-// Mix (mix_plans.h) as code of a CUDA device: two kernels, the first of which leaves its numbers in workspace.
+// Mix (mix_plans.h) as code of a CUDA device: two kernels; the first passes its numbers to the second in workspace.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace sheaf::runtime {
 
-// What is, where there is no GPU or no compiler for it.
+// The missing part, if there is no GPU or no compiler for it.
 std::string cuda_missing();
 std::shared_ptr<const Code> mix_on_cuda(uint32_t c, uint32_t divisor);
 

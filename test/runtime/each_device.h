@@ -1,5 +1,4 @@
-// Tests that run on the simulated device, and on a GPU where there is one, or a library that plays its driver (ctest
-// runtime_cuda).
+// Tests that run on the simulated device, and on a GPU if there is one, or with the fake driver (ctest runtime_cuda).
 #pragma once
 #include <gtest/gtest.h>
 

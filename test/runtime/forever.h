@@ -1,4 +1,4 @@
-// Devices of tests live as long as the process, as others do: what runs on them may outlive the test.
+// Devices of tests live as long as the process, like real ones: work on them may outlive the test.
 #pragma once
 #include <utility>
 #include <vector>

@@ -1,4 +1,4 @@
-// A device that does what another one does; tests change a part of it.
+// A device that forwards to another one; tests override a part of it.
 #pragma once
 #include "runtime/device.h"
 

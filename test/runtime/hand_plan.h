@@ -1,4 +1,4 @@
-// Plans made by hand: steps that say what they read and write, and have no code.
+// Plans built by hand: steps that state what they read and write, and have no code.
 #pragma once
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// Random plans of small steps whose memory is used again and again, and how often a device gets them wrong.
+// Random plans of small steps that reuse memory heavily; counts the runs that a device gets wrong.
 #pragma once
 #include <cstring>
 #include <functional>
@@ -13,7 +13,7 @@ namespace sheaf::runtime {
 inline constexpr int64_t kElements = 8, kBytes = kElements * 4;
 
 // w[i] = 3 * a[i], then out[i] = w[i] + b[i] + c, in unsigned numbers and in this order. With `divisor` a check fails
-// at an a[i] that it divides.
+// at an a[i] that is a multiple of it.
 class Mix final : public CpuKernel {
  public:
   Mix(uint32_t c, uint32_t divisor) : c_(c), divisor_(divisor) {}
@@ -35,7 +35,7 @@ class Mix final : public CpuKernel {
   uint32_t c_, divisor_;
 };
 
-// Makes such code for a device.
+// Creates such code for a device.
 using MakeMix = std::function<std::shared_ptr<const Code>(uint32_t c, uint32_t divisor)>;
 inline std::shared_ptr<const Code> mix_on_cpu(uint32_t c, uint32_t divisor) {
   return std::make_shared<Mix>(c, divisor);
@@ -75,8 +75,8 @@ class MixPlans {
   MakeMix make_;
 };
 
-// Runs a plan on a device a few times, with inputs here and there, given up or not. How many answers are not those that
-// the same plan gives on the processor; where a check fails what was given up must be as it was.
+// Runs a plan on a device a few times, with inputs on the host or the device, donated or not. Returns the number of
+// results that differ from those of the same plan on the CPU. If a check fails, donated inputs must be unchanged.
 int wrong_answers(const Plan& on_cpu, const Plan& there, Device& device, uint64_t seed);
 
 Tensor random_numbers(Random& r, int64_t n = kElements);

@@ -44,7 +44,7 @@ class RandomForms {
     }
   }
 
-  // Pieces of syntax in any order; most do not read.
+  // Fragments of syntax in any order; most do not read.
   std::string soup(size_t pieces) {
     std::string out;
     for (size_t i = 0; i < pieces; ++i)

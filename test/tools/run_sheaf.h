@@ -1,4 +1,4 @@
-// Runs the program as a user would: a command line, standard input, a home of its own.
+// Runs the program as a user would: a command line, standard input, its own home directory.
 #pragma once
 #include <sys/wait.h>
 #include <unistd.h>

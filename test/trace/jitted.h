@@ -33,12 +33,12 @@ class Jitted : public ::testing::Test {
     forget_compiled();
   }
 
-  // The function that calls are about from now on.
+  // The function that later calls run.
   void define(Body body) {
     body_ = std::move(body);
     key_ = {new_code_number(), {}};
   }
-  // Calls it; the value, by compiled code or not.
+  // Calls it; returns the value, from compiled code or not.
   std::string call(std::vector<Value> args) {
     std::vector<Value> given = args;
     int before = runs_;
@@ -53,7 +53,7 @@ class Jitted : public ::testing::Test {
   }
   const Value& result() const { return result_; }  // of the last call
   bool was_compiled() const { return compiled_; }  // the last call ran compiled code
-  bool was_traced() const { return traced_; }      // and made some, or tried to
+  bool was_traced() const { return traced_; }      // and compiled code, or tried to
   const JitEvent& last_event() const { return events_.back(); }
   size_t num_events() const { return events_.size(); }
   FunctionKey& key() { return key_; }

@@ -11,10 +11,10 @@ namespace sheaf::codegen::gpu::testing {
 
 // The first GPU, of one thread.
 struct Device {
-  // Opened when it is first asked for; from then on the context is current on that thread.
+  // Opened at the first request; from then on the context is current on that thread.
   static Device& find();
 
-  std::string missing;  // what is, where there is no GPU or no compiler for it
+  std::string missing;  // the missing part, if there is no GPU or no compiler for it
   std::string name, architecture;
 
   using Address = runtime::CudaDriver::Address;
@@ -27,10 +27,10 @@ struct Device {
   void* function(void* module, const std::string& name);
   void launch(void* function, int64_t blocks, int threads, void** arguments);
   struct Cost {
-    int registers = 0, local_bytes = 0;  // of a thread; local memory is where registers are spilled
+    int registers = 0, local_bytes = 0;  // of a thread; local memory holds spilled registers
   };
   Cost cost(void* function);
-  // Milliseconds of what f launches, by events.
+  // Milliseconds that the launches of f take, by events.
   double time(const std::function<void()>& f);
 
  private:
@@ -51,10 +51,10 @@ class DeviceProgram final : public TextProgram {
   void compile() override;
   ~DeviceProgram() override;
   std::optional<int64_t> ask_library(const runtime::LibraryProduct& p) const override;
-  // The seed is not used: the GPU has its own order.
+  // The seed is unused: the GPU chooses its own order.
   void run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes, loop::CheckRecord& check,
            uint64_t seed) override;
-  // The launches of an entry alone, on memory of the device.
+  // Only the launches of an entry, on memory of the device.
   void launch(size_t i, std::span<const Device::Address> buffers, std::span<const int64_t> sizes,
               Device::Address workspace, Device::Address record);
   Device::Cost cost(const EmittedLaunch& l) const { return Device::find().cost(functions_.at(l.name)); }

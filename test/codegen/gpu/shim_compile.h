@@ -1,5 +1,5 @@
-// Text of kernels compiled by the C++ compiler behind cuda_shim.h. Stands alone: a library that plays NVRTC uses it
-// too.
+// Compiles the text of kernels by the C++ compiler with cuda_shim.h. Has no other dependencies: the library that stands
+// in for NVRTC uses it too.
 #pragma once
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@
 namespace sheaf::codegen::gpu::testing {
 
 struct ShimObject {
-  std::string bytes;   // of a shared library; empty where the compiler refuses the text
-  std::string errors;  // what it says then
+  std::string bytes;   // of a shared library; empty if the compiler rejects the text
+  std::string errors;  // the compiler's messages then
 };
 
 inline std::string content_of(const std::filesystem::path& path) {
@@ -21,7 +21,7 @@ inline std::string content_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// `keeps`: the folder with the text stays, and its name is printed.
+// `keeps`: keeps the folder with the text, and prints its name.
 inline ShimObject compile_shim(const std::string& text, bool keeps) {
   namespace fs = std::filesystem;
   std::string folder = (fs::temp_directory_path() / "sheaf-gpu-XXXXXX").string();

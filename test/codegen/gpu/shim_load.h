@@ -1,4 +1,4 @@
-// A compiled object as a library of this process.
+// Loads a compiled object as a library into this process.
 #pragma once
 #include <dlfcn.h>
 #include <unistd.h>

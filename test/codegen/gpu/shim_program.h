@@ -1,5 +1,5 @@
-// The text compiled by the C++ compiler behind cuda_shim.h, loaded and run, in a random order of threads. A batch is
-// one file, as starting the compiler takes longer than most of its work.
+// Compiles the text by the C++ compiler with cuda_shim.h, loads and runs it, in a random order of threads. A batch is
+// one file, because starting the compiler takes longer than compiling most kernels.
 #pragma once
 #include <functional>
 
@@ -10,10 +10,10 @@ namespace sheaf::codegen::gpu::testing {
 class ShimProgram final : public TextProgram {
  public:
   void compile() override { compile({}); }
-  // `edit` may change the text before.
+  // `edit` may change the text before it is compiled.
   void compile(const std::function<std::string(std::string)>& edit);
   ~ShimProgram() override;
-  const std::string& text() const { return text_; }  // with what the shim needs
+  const std::string& text() const { return text_; }  // with the parts that the shim needs
 
   std::optional<int64_t> ask_library(const runtime::LibraryProduct& p) const override { return 1000; }
   void run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes, loop::CheckRecord& check,

@@ -1,5 +1,5 @@
-// Kernels as text for a device, in a batch that is compiled at once and run: what the tests compare with the reference
-// executor. ShimProgram runs the text on the processor, DeviceProgram on a GPU; EachProgram tests both.
+// Kernels as text for a device, compiled in one batch and run; tests compare the results with the reference executor.
+// ShimProgram runs the text on the CPU, DeviceProgram on a GPU; EachProgram tests both.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 
 namespace sheaf::codegen::gpu::testing {
 
-// A program of one kernel at one set of sizes, of which the batch has the code.
+// A program of one kernel at one set of sizes, whose code is in the batch.
 struct Entry {
   std::shared_ptr<const loop::Kernel> kernel;  // as it was emitted
   EmittedProgram program;
@@ -23,7 +23,7 @@ struct Entry {
 
 // Memory of a buffer: a device copies all of it. Regions that begin at the same address are one.
 struct Region {
-  std::byte* at = nullptr;  // what the kernel gets
+  std::byte* at = nullptr;  // the address that the kernel gets
   std::byte* begin = nullptr;
   size_t size_bytes = 0;
 };
@@ -40,16 +40,16 @@ class TextProgram {
   Helpers& helpers() { return helpers_; }
 
   virtual void compile() = 0;
-  // What a library needs for a product; nothing: there is none, or none that computes it.
+  // The parameters of a library's product; nothing: there is no library, or it does not compute this product.
   virtual std::optional<int64_t> ask_library(const runtime::LibraryProduct& p) const = 0;
-  // Runs the launches; host calls run their routine, and calls of a library it. The seed is that of an order of
-  // threads, where it can be chosen.
+  // Runs the launches; a host call runs its routine, a library call the library's product. The seed chooses the order
+  // of threads, where it can be chosen.
   virtual void run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes, loop::CheckRecord& check,
                    uint64_t seed) = 0;
 
   size_t size() const { return entries_.size(); }
   const Entry& entry(size_t i) const { return entries_[i]; }
-  std::string text_of(size_t i) const;  // its launches, without the functions that they call
+  std::string text_of(size_t i) const;  // the text of its launches, without the functions that they call
   std::string kernel_text() const;      // of the whole batch
 
  protected:
@@ -70,7 +70,7 @@ class TextProgram {
   static void call_host(const Entry& e, const HostCall& call, std::span<std::byte* const> buffers,
                         std::span<const int64_t> sizes);
   int64_t workspace_bytes(size_t i) const;
-  // What a library is called with: addresses of a, b, c and workspace.
+  // The arguments of a library call: addresses of a, b, c and workspace.
   static std::array<std::byte*, 4> addresses(const LibraryCall& call, std::span<std::byte* const> buffers,
                                              std::byte* workspace);
   const std::vector<EmittedLaunch>& launches() const { return launches_; }
@@ -78,7 +78,7 @@ class TextProgram {
  private:
   std::vector<Entry> entries_;
   std::vector<EmittedLaunch> launches_;       // of different text
-  std::map<std::string, std::string> known_;  // by text without the name: the launch that has it
+  std::map<std::string, std::string> known_;  // text without the name -> the launch that has it
   Helpers helpers_{cuda()};
 };
 

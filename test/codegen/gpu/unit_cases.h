@@ -21,7 +21,7 @@ struct UnitCase {
   bool aligned;
 };
 
-// Lines of an operand are `a_gap` and `b_gap` elements longer than they need to be.
+// The leading dimensions of the operands are `a_gap` and `b_gap` elements larger than necessary.
 inline UnitCase unit_case(DType d, bool to_f32, int64_t batch, int64_t m, int64_t n, int64_t k, bool a_transposed,
                           bool b_transposed, int64_t a_gap, int64_t b_gap, const UnitTiling& t, bool aligned) {
   auto strides = [](int64_t rows, int64_t columns, bool transposed, int64_t gap) {
@@ -59,7 +59,7 @@ inline float unit_value(const codegen::testing::Memory& m, int64_t i) {
   return out;
 }
 
-// Normal numbers for a and b, NaNs in c. What lies between the lines of operands is NaN too.
+// Normal numbers for a and b, NaNs in c. The padding between lines of operands is NaN too.
 inline std::vector<codegen::testing::Memory> unit_operands(const routines::GemmArgs<>& g, uint64_t seed) {
   std::mt19937_64 rng(seed);
   auto filled = [](DType d, int64_t n) {
@@ -83,7 +83,7 @@ inline std::vector<codegen::testing::Memory> unit_operands(const routines::GemmA
   return {operand(g.a, g.m, g.k), operand(g.b, g.k, g.n), filled(g.result, g.batch * g.m * line_of(g))};
 }
 
-// What entry i of a program makes of them.
+// The result of entry i of a program.
 inline std::vector<std::byte> unit_result(TextProgram& program, size_t i,
                                           const std::vector<codegen::testing::Memory>& operands, uint64_t seed) {
   std::vector<codegen::testing::Memory> memory = operands;
@@ -92,7 +92,7 @@ inline std::vector<std::byte> unit_result(TextProgram& program, size_t i,
   return std::move(memory[2].bytes);
 }
 
-// Empty, or by how much the result leaves the bounds, in all rows or in some 130 of many.
+// Empty, or by how much the result exceeds the bounds, over all rows or some 130 of many.
 inline std::string unit_error(const routines::GemmArgs<>& g, const std::vector<codegen::testing::Memory>& operands,
                               const std::vector<std::byte>& bytes) {
   const codegen::testing::Memory result{g.result, bytes};

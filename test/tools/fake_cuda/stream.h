@@ -1,5 +1,5 @@
-// What was submitted to the GPU that is played and is not done yet. It is done as late as the program allows: when the
-// program waits for it, and bit by bit when it asks. So memory that is reused or read too soon shows as wrong bits.
+// Work that was submitted to the fake GPU and is not done yet. It runs as late as the program allows: when the program
+// waits for it, and a little at each query. So memory that is reused or read too early shows as wrong bits.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,22 +14,22 @@ std::recursive_mutex& lock();
 
 using Work = std::function<void()>;
 void submit(Work work);
-// To a stream: where that is being captured, the work becomes part of a graph instead.
+// Submits to a stream; if the stream is being captured, the work becomes part of a graph instead.
 struct Stream {
   std::unique_ptr<std::vector<Work>> captured;
 };
 void submit_to(void* stream, Work work);
 uint64_t num_submitted();
-// Does work until so much of what was submitted is done.
+// Does work until this much of the submitted work is done.
 void finish(uint64_t count);
-// Does a little of it. Whether so much is done.
+// Does a little work. True if this much is done.
 bool advance(uint64_t count);
 
-// The next of a series of numbers that $FAKE_CUDA_SEED begins.
+// The next random number of the sequence seeded by $FAKE_CUDA_SEED.
 uint64_t random();
 
-// Copies bytes of the GPU's memory, of the host's, or both. Ends the program where memory of the GPU is meant and the
-// bytes are not there.
+// Copies bytes of the GPU's memory, of the host's, or both. Ends the program if an address should be GPU memory and is
+// not.
 enum class Side : uint8_t { Host, Gpu };
 void copy(void* to, Side to_side, const void* from, Side from_side, size_t bytes);
 
