@@ -46,8 +46,8 @@ TEST(Report, CaretsCountColumnsAndKeepTabs) {
   uint32_t s = add_source("u", "\t\xCE\xB1 (\xCE\xB2\xCE\xB3)\r\n", SourceKind::File);
   EXPECT_EQ(report({ErrorKind::Runtime, "M", span_of(s, "(\xCE\xB2\xCE\xB3)")}),
             "error: M\n --> u:1:4\n  |\n1 | \t\xCE\xB1 (\xCE\xB2\xCE\xB3)\n  | \t  ^^^^\n  |\n\n");
-  // Columns are counted in characters, carets stand where a terminal shows the form: wide characters take two places,
-  // combining ones none.
+  // Columns are counted in characters, but carets are placed where a terminal shows the form: wide characters take two
+  // columns, combining ones none.
   uint32_t wide = add_source("u", "\"日本\" (\"e\u0301日\")", SourceKind::Eval);
   EXPECT_EQ(report({ErrorKind::Runtime, "M", Span{wide, 9, 19}}),
             "error: M\n --> u:1:6\n  |\n1 | \"日本\" (\"e\u0301日\")\n  |        ^^^^^^^\n  |\n\n");
@@ -95,8 +95,8 @@ TEST(Report, LongLinesAreCutAroundTheForm) {
             "  |           ^^^^^ here\n"
             "2 | aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\n"
             "  |\n\n");
-  // What fits stays whole; a form that is too long is shown from its beginning, and a label that does not fit has a
-  // line of its own.
+  // Lines that fit stay whole; a form that is too long is shown from its beginning, and a label that does not fit gets
+  // its own line.
   EXPECT_NE(report(e, {.width = 140}).find("1 | " + filler + " (f x) " + filler + "\n"), std::string::npos);
   UserError wide(ErrorKind::Runtime, "M", Span{s, 0, 127});
   wide.label = "this";
@@ -140,7 +140,7 @@ TEST(Report, ColoursByRole) {
   EXPECT_EQ(report(e).find('\033'), std::string::npos);
 }
 
-// What a terminal would wrap, widen or obey.
+// Characters that a terminal would wrap, widen or interpret.
 TEST(Report, FitsATerminal) {
   uint32_t s = add_source("u", "\t(f \"a\tb\")\n\"\033[2J\xFF\"\n", SourceKind::File);
   UserError e(ErrorKind::Runtime, "a headline of more than thirty columns", span_of(s, "(f \"a\tb\")"));

@@ -1,4 +1,4 @@
-// Every built-in says what it does, and every name of the language exists.
+// Every built-in is documented, and every name of the language exists.
 #include "builtins/table.h"
 
 #include <gtest/gtest.h>
@@ -59,8 +59,8 @@ std::vector<std::string> words(const char* text) {
   return out;
 }
 
-// What exists here is no habit from elsewhere, but for `var`: the specification wants advice for those who mean a
-// variable.
+// Names that exist here are not in the advice for names from elsewhere, except `var`: the specification wants advice
+// for those who mean a variable.
 TEST(Names, AreNoHabits) {
   for (const BuiltinDef* b : all_builtins())
     EXPECT_TRUE(advice::habit_hint(b->name).empty() || b->name == "var") << b->name;

@@ -1,5 +1,5 @@
-// Another device than this processor, as far as planning can tell: it has other facts, says no to products, and wants
-// workspace. Its kernels run here.
+// A back end that looks to planning like another device: it has other facts, declines products with prologues and
+// epilogues, and needs workspace. Its kernels run on the CPU.
 #include "compiler/backend.h"
 
 #include "fused_products.h"
@@ -107,8 +107,8 @@ TEST_F(Backends, TheirTargetLimitsGroupsAndAlignsScratch) {
     });
 }
 
-// tanh(x), which only products read, has 67 columns: its lines begin at multiples of 72 elements. That of y is also an
-// output, that of z is read by a sum: those follow one another.
+// x, which only products read, has 67 columns and gets a leading dimension of 72. y is also an output, and a sum reads
+// z: these two stay contiguous.
 TEST_F(Backends, LinesOfFactorsBeginWhereTheyWantThem) {
   auto f = [](const std::vector<graph::Operand>& in) -> std::vector<graph::Operand> {
     const graph::Operand x = ops::apply1("tanh", in[0]), y = ops::apply1("tanh", in[1]), z = ops::apply1("tanh", in[2]);

@@ -55,7 +55,7 @@ void expect_same(const codegen::NativeObject& a, const codegen::NativeObject& b)
 TEST_F(CodeStore, GivesBackWhatWasStored) {
   CodeKey key{{1, 2}};
   EXPECT_FALSE(load_code(key));
-  EXPECT_FALSE(fs::exists(dir_ / "code"));  // looking makes nothing
+  EXPECT_FALSE(fs::exists(dir_ / "code"));  // a look-up creates nothing
   store_code(key, object(), "a kernel");
   auto back = load_code(key);
   ASSERT_TRUE(back);

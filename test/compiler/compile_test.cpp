@@ -1,5 +1,5 @@
-// Graphs through the compiler give the bits that running op by op gives: every op alone, and random compositions with
-// their gradients, where nodes are shared, fused and placed in common memory.
+// Compiled graphs give the bits of running op by op: every op alone, and random compositions with their gradients, in
+// which nodes are shared, fused and placed in common memory.
 #include "compiler/compile.h"
 
 #include <gtest/gtest.h>

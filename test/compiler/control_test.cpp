@@ -1,5 +1,5 @@
-// Control nodes: a compiled graph gives the bits that applying the ops of the sub-graphs one after another gives, also
-// for adjoints and batches.
+// Control nodes: a compiled graph gives the bits of applying the ops of the sub-graphs one after another, also for
+// adjoints and batches.
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
@@ -18,7 +18,7 @@ using namespace ops;
 using Operands = std::vector<Operand>;
 using Function = std::function<Operands(const Operands&)>;
 
-// As a program would: everything that is known is run at once.
+// As in a program: ops on known values run at once.
 std::vector<Tensor> run_now(const Function& f, const std::vector<Tensor>& in) {
   std::vector<Tensor> out;
   for (const Operand& o : f({in.begin(), in.end()}))
@@ -41,7 +41,7 @@ void expect_same(const Function& f, const std::vector<Tensor>& in) {
     EXPECT_TRUE(same_bits(expected[i], contiguous(actual[i]))) << "output " << i;
 }
 
-// The same but for the signs of zeros, all that a loop differentiated twice as a node promises
+// Equal up to the signs of zeros: a loop that is differentiated twice as a node guarantees no more
 // (docs/design/control.md); programs unroll such loops.
 void expect_same_but_zeros(const Function& f, const std::vector<Tensor>& in) {
   auto plain = [](std::vector<Tensor> all) {
@@ -93,8 +93,8 @@ Operands recurrence(const Operands& in, bool reverse) {
   return scan(std::move(s));
 }
 
-// Both carries are used more than once in a turn, by inner values too, and one is also a row of ys:
-// a' = tanh(w a b + x), b' = sin(a' b) + w, ys = (a', a' b' (index + 1))
+// Both carries are used more than once per iteration, by inner values too, and one is also a row of ys: a' = tanh(w a
+// b + x), b' = sin(a' b) + w, ys = (a', a' b' (index + 1))
 Operands entwined(const Operands& in, bool reverse) {
   GraphPtr body = graph_of({kIndex, kVector, kVector, kVector, kVector}, [](const Operands& p) {
     const Operand &a = p[1], &b = p[2], &x = p[3], &w = p[4];
@@ -105,7 +105,7 @@ Operands entwined(const Operands& in, bool reverse) {
   return scan(std::move(s));
 }
 
-// a' = tanh(x W + a W^T), y = a': the first product runs for all turns at once, the second by a copy of W^T.
+// a' = tanh(x W + a W^T), y = a': the first product runs for all iterations at once, the second by a copy of W^T.
 Operands recurrence_of_rows(const Operands& in, bool reverse, int64_t rows) {
   const TensorType state{DType::F32, {Size(rows), 4}}, square{DType::F32, {4, 4}};
   GraphPtr body = graph_of({kIndex, state, state, square}, [&](const Operands& p) {
@@ -149,7 +149,7 @@ TEST_F(Control, ProductsThatDependOnNoTurnBefore) {
         const std::vector<Node*> nodes = live_nodes(out);
         return std::count_if(nodes.begin(), nodes.end(), [&](const Node* n) { return n->op->kind == kind; });
       };
-      // One row sums in another order; many keep no matrix waiting.
+      // One row sums in another order; for many rows no matrix is repacked.
       EXPECT_EQ(count(graph::OpKind::Contract), rows == 3) << rows << " rows";
       EXPECT_EQ(count(graph::OpKind::Elementwise), rows == 3) << rows << " rows";
     }
@@ -164,7 +164,7 @@ TEST_F(Control, Scan) {
   }
 }
 
-// Where a carry is used by several inner values that the reverse keeps, and whatever of the results has an adjoint.
+// A carry that is used by several inner values that the backward pass keeps, for every choice of results with adjoints.
 TEST_F(Control, ScanOfEntwinedCarries) {
   for (bool reverse : {false, true})
     for (unsigned chosen : {1, 8, 15}) {
@@ -180,8 +180,8 @@ TEST_F(Control, ScanOfEntwinedCarries) {
     }
 }
 
-// The start of a carry is a capture too, and is used before and after the loop. (Programs take second derivatives of
-// such loops turn by turn: test/eval/control_test.cpp.)
+// The start of a carry is a capture too, and is used before and after the loop. (Programs unroll such loops for second
+// derivatives: test/eval/control_test.cpp.)
 TEST_F(Control, ScanThatStartsFromACapture) {
   for (bool reverse : {false, true}) {
     Function f = [=](const Operands& in) {
@@ -253,7 +253,7 @@ TEST_F(Control, Batches) {
   }
 }
 
-// Host calls come in order, with the values of that moment, and between them the graph is not cut short.
+// Host calls run in order, with the values of that moment, and the graph between them is complete.
 TEST_F(Control, HostCalls) {
   std::vector<float> seen;
   Graph g;

@@ -34,12 +34,12 @@ TEST_F(Epilogue, GivesTheBitsOfTheTape) {
   }
 }
 
-// A residual: what is added is a factor of the product, and nobody else reads it.
+// A residual: the addend is a factor of the product, and nothing else reads it.
 TEST_F(Epilogue, AFactorIsNotWrittenOver) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 520, 520}, -1, 1)};
-  // Transposed, a factor is read where other elements of the result are.
+  // A transposed factor is read at the positions of other elements of the result.
   auto residual = [](bool left) -> Function {
     return [left](const std::vector<Operand>& x) {
       Operand h = apply1("tanh", x[0]), transposed = swap_last_two(h);
@@ -50,7 +50,7 @@ TEST_F(Epilogue, AFactorIsNotWrittenOver) {
     EXPECT_TRUE(has_epilogue(in, residual(left)));
     expect_bits_of_tape(in, residual(left));
   }
-  // Nor an argument that is given up.
+  // Nor over a donated argument.
   Function g = [](const std::vector<Operand>& x) { return std::vector{x[0] + dot(x[1], swap_last_two(x[0]))}; };
   EXPECT_TRUE(has_epilogue(in, g));
   std::vector<Tensor> expected = values_of(g({in[0], in[1]}));
@@ -76,7 +76,7 @@ TEST_F(Epilogue, TheLastOfSeveralProducts) {
   }
 }
 
-// The gradient's norm: blocks of elements that end where no row does, with a rest or none.
+// The gradient's norm: blocks of elements that do not end with a row, with or without a remainder.
 TEST_F(Epilogue, SumsOfAllElements) {
   Function f = [](const std::vector<Operand>& x) {
     Operand y = dot(swap_last_two(x[0]), x[1]);
@@ -97,13 +97,13 @@ TEST_F(Epilogue, SumsOfAllElements) {
     }
   runtime::set_num_threads(2);
   Rng rng(1);
-  // Packed, the second factor fits the second-level cache of any machine.
+  // The packed second factor fits the L2 of any machine.
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 64, 3072}, -1, 1),
                          uniform_tensor(rng, DType::F32, {1, 64, 768}, -1, 1)};
   EXPECT_TRUE(has_epilogue(in, f));
 }
 
-// What is written over the product is an output itself: no other memory is needed.
+// The array written over the product is an output itself: no other memory is needed.
 TEST_F(Epilogue, AnOutputIsMadeInItsPlace) {
   Rng rng(1);
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1),
@@ -113,7 +113,7 @@ TEST_F(Epilogue, AnOutputIsMadeInItsPlace) {
   EXPECT_EQ(code.plan().scratch_bytes, 0u);
 }
 
-// Where elements are read in another order, or some twice, the whole is waited for.
+// If elements are read in another order, or some twice, the step waits for the whole product.
 TEST_F(Epilogue, OtherOrdersWait) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 600, 64}, -1, 1),

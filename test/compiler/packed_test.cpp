@@ -1,4 +1,4 @@
-// Matrices that are read again and again are packed, and are the same matrices: until they are written to, or gone.
+// Matrices that are read repeatedly are repacked, without a change of values, until they are written to or freed.
 #include "runtime/packed.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using graph::Operand;
 using runtime::packed_stats;
 
 constexpr int64_t kSize = 512;
-// What packing the matrix takes where that is done at all.
+// The bytes of the packed matrix, if packing is done at all.
 int64_t packed_bytes() {
   auto form = kernels::repacked_form({.dtype = DType::BF16,
                                       .batch = 1,
@@ -91,7 +91,7 @@ TEST_F(Packed, NotOnceTheMatrixIsWrittenTo) {
     EXPECT_TRUE(same_product(run(code_, std::vector{x_, w_})[0], expected)) << i;
 }
 
-// A step that reads its weights and gives them back changed, in place.
+// A step that reads its weights and returns them changed, in place.
 TEST_F(Packed, NotWhatACallGivesUp) {
   Operand w(g_.inputs[1], 0);
   g_.outputs.push_back(ops::add(w, w));
@@ -123,7 +123,7 @@ TEST_F(Packed, ManyThreadsShareOneCopy) {
   EXPECT_EQ(packed_stats().bytes, before + packed_bytes());
 }
 
-// More rows read the copy that single rows have caused, with the same bits, and cause none.
+// Products of more rows read the copy that single rows have caused, with the same bits, and cause none themselves.
 TEST_F(Packed, ForMoreRowsToo) {
   const int64_t before = packed_stats().bytes;
   graph::Graph wide;
@@ -158,7 +158,7 @@ Tensor mapped(const Tensor& t) {
   return out;
 }
 
-// Of a weight in a mapped file only the copy stays in memory.
+// For a weight in a mapped file only the copy stays in memory.
 TEST_F(Packed, InPlaceOfAFile) {
   Tensor w = mapped(w_), expected = run(code_, std::vector{x_, w_})[0];
   const int64_t before = packed_stats().bytes;
@@ -170,7 +170,7 @@ TEST_F(Packed, InPlaceOfAFile) {
   EXPECT_EQ(packed_stats().bytes, before);
 }
 
-// Columns in order are copied as they are, from a file only.
+// Contiguous columns are copied unchanged, and only from a file.
 TEST_F(Packed, ATableOfAFile) {
   g_.outputs = {ops::dot(Operand(g_.inputs[0], 0), ops::swap_last_two(Operand(g_.inputs[1], 0)))};
   Compiled by_columns = compile(g_);

@@ -1,5 +1,5 @@
-// Arrays that are cut into parts, worked on and put together again: whatever the compiler computes part by part, joins
-// or writes in place, the bits stay.
+// Arrays that are cut into parts, transformed and joined again: the bits do not depend on what the compiler computes
+// part by part, joins or writes in place.
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
@@ -13,8 +13,8 @@ namespace {
 
 using namespace ops;
 
-// A function of arrays of equal sizes, the same for the same seed: steps that cut what there is along an axis and join
-// parts in some order, or stack whole arrays.
+// A function of arrays of equal sizes, determined by the seed: steps that cut arrays along an axis and join parts in
+// some order, or stack whole arrays.
 class Cutting {
  public:
   Cutting(uint64_t seed, Dims sizes) : seed_(seed), sizes_(std::move(sizes)) {}
@@ -46,7 +46,7 @@ class Cutting {
 
   Operand recombined(Rng& rng, const Operand& a, const Operand& b) const {
     int axis = static_cast<int>(rng.below(static_cast<int64_t>(sizes_.size())));
-    // A chain before the cut, with an operand that is stretched.
+    // A chain before the cut, with a broadcast operand.
     Operand x = apply1("tanh", work(rng, a, b)) + slice_axis(b, axis, 0, 1);
     std::vector<Operand> parts;
     for (int64_t at = 0, n = sizes_[static_cast<size_t>(axis)]; at < n;) {
@@ -89,13 +89,13 @@ TEST(Parts, GiveTheBitsOfTheTape) {
     expect_bits_of_tape(dtypes[trial % 3], shapes[trial % 5], test_seed() + static_cast<uint64_t>(trial));
 }
 
-// A value for each row was stored over an operand for rows that the same kernel read later.
+// A per-row value must not be stored over an operand of rows that the same kernel reads later.
 TEST(Parts, RowsAreReadBeforeTheyAreWrittenOver) {
   trace::install();
   expect_bits_of_tape(DType::F64, {4, 1, 32}, 1934234037);
 }
 
-// Nothing is left of the copies: two gates of one product, cut, and both put into the next one's operand.
+// No copies remain: two gates of one product, cut, and both put into the next one's operand.
 TEST(Parts, AreWrittenWhereTheyWillBe) {
   trace::install();
   Rng rng(1);

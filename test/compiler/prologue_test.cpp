@@ -9,7 +9,7 @@ using namespace ops;
 
 using Prologue = FusedProducts;
 
-// x less its row's sum, by what is given for each column.
+// x minus its row's sum, times the given value for each column.
 Operand centred(const Operand& x, const Operand& weights) { return (x - sum(x, {2}, true)) * weights; }
 
 // Few and many columns, few and many k, more rows than are packed at a time, odd sizes: all algorithms of a product.
@@ -51,7 +51,7 @@ TEST_F(Prologue, ThreeKernelsInOne) {
     EXPECT_TRUE(has_prologue(in, f));
     EXPECT_TRUE(has_epilogue(in, f));
     expect_bits_of_tape(in, f);
-    // The epilogue reads something else that the prologue makes.
+    // The epilogue reads another result of the prologue.
     Function residual = [](const std::vector<Operand>& x) {
       Operand total = sum(x[0], {2}, true);
       return std::vector{apply1("tanh", dot((x[0] - total) * x[2], x[1])) + total};
@@ -60,7 +60,7 @@ TEST_F(Prologue, ThreeKernelsInOne) {
   }
 }
 
-// What others read as well, the other factor among them, is made before.
+// An operand with other readers, the other factor among them, is materialized before the product.
 TEST_F(Prologue, WhatIsReadTwiceStays) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 1100, 300}, -1, 1)};
@@ -85,7 +85,7 @@ TEST_F(Prologue, WhatIsReadTwiceStays) {
   expect_bits_of_tape(in, two);
 }
 
-// What it is made of is read until the last rows are made: the product, twice as wide, takes other memory.
+// Its inputs are read until the last rows are computed: the product, twice as wide, takes other memory.
 TEST_F(Prologue, WhatItReadsIsNotWrittenOver) {
   Rng rng(test_seed());
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 4000, 40}, -1, 1),
@@ -116,7 +116,7 @@ TEST_F(Prologue, AnEpilogueDoesNotWriteOverWhatItReads) {
   }
 }
 
-// The factor itself is nowhere.
+// The factor itself is never materialized.
 TEST_F(Prologue, NeedsNoMemory) {
   Rng rng(1);
   std::vector<Tensor> in{uniform_tensor(rng, DType::F32, {1, 4000, 128}, -1, 1),

@@ -1,5 +1,4 @@
-// Outputs that take over the memory of arguments: only where the caller gives them up and nothing else reads them
-// later.
+// Outputs take over the memory of arguments only if the caller donates them and nothing else reads them later.
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"

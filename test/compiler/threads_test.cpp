@@ -32,7 +32,7 @@ Tensor numbers(Dims sizes, int seed) {
   return t;
 }
 
-// A layer with its gradients: products large enough to be shared out, a fused row kernel, reductions.
+// A layer with its gradients: products large enough for several threads, a fused row kernel, reductions.
 Compiled layer(const Tensor& x, const Tensor& w) {
   Graph g;
   for (const Tensor* t : {&x, &w})
@@ -73,7 +73,7 @@ TEST(Threads, EightRunOnePlanWithTheBitsOfOne) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Adds one to each element, natively wrong for one of them.
+// Adds one to each element; the native code is wrong for one of them.
 class Faulty final : public CheckableKernel {
  public:
   explicit Faulty(int64_t wrong) : wrong_(wrong) { kernel_.buffers = {{DType::F32, false}, {DType::F32, true}}; }

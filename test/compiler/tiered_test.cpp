@@ -13,7 +13,7 @@ TEST(SampledTime, CountsRunsThatAreNotTimedByThoseThatAre) {
   EXPECT_EQ(25'000, t.add(500, 16)) << "they have become quicker";
 }
 
-// Otherwise a thread that waited once for a processor would make code for a kernel that takes microseconds.
+// Otherwise a kernel that takes microseconds would be compiled because its thread was preempted once.
 TEST(SampledTime, OneLongRunCountsAsASlowOne) {
   SampledTime t;
   t.add(1000, 1);

@@ -1,4 +1,4 @@
-// Containers that nobody else holds change in place; shared ones are left alone.
+// Unshared containers change in place; shared ones are left alone.
 #include "builtins/call.h"
 #include "builtins/data/families.h"
 #include "value/dict.h"

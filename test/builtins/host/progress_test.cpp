@@ -46,7 +46,7 @@ TEST(Plot, Svg) {
   EXPECT_NE(svg.find("rotate(-90)\" text-anchor=\"middle\">up</text>"), std::string::npos) << svg;
 }
 
-// The names stand above the curves, in as many rows as they need; a seventh curve is told from the first by its dashes.
+// The names are above the curves, in as many rows as they need; dashes distinguish a seventh curve from the first.
 TEST(Plot, SvgLegend) {
   std::vector<Curve> curves;
   for (int i = 0; i < 7; ++i)

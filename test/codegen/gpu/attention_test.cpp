@@ -1,6 +1,6 @@
-// The templates for attention and its reverse against the definition (routines/attention), to the bit: groups of rows,
-// blocks and stretches of columns, masks, windows, several types, infinities and NaN. Those by matrix units against the
-// definition within their bounds.
+// Compares the templates for attention and its backward pass with the definition (routines/attention), to the bit:
+// groups of rows, blocks and segments of columns, masks, windows, several types, infinities and NaN. Templates for
+// matrix units are compared within their bounds.
 #include "codegen/gpu/attention.h"
 
 #include <gtest/gtest.h>
@@ -135,7 +135,7 @@ TEST_P(Attention, TemplatesEqualDefinition) {
     c.special = rng() % 4 == 0;
     cases.push_back(c);
   }
-  // Several stretches of columns.
+  // Several segments of columns.
   cases.push_back(attention_case(DType::F32, {1, 1, 1, 3, 1100, 4, 4}, false, MaskKind::Bool, false));
   cases.push_back(attention_case(DType::F32, {1, 2, 1, 1, 1100, 4, 4}, false, MaskKind::None, false));
   cases.push_back(attention_case(DType::F32, {1, 1, 1, 2, 70, 200, 256}, false, MaskKind::None, false));
@@ -163,8 +163,7 @@ TEST_P(Attention, TemplatesEqualDefinition) {
   }
 }
 
-// Empty, or how far an array is from the expected one: in norm, where a number is none in either it must be none in the
-// other.
+// Empty, or the distance of an array from the expected one, in norm. NaNs must be at the same positions in both.
 std::string distance(const Memory& expected, const Memory& actual, double bound) {
   double error = 0, size = 0;
   const int64_t n = std::ssize(expected.bytes) / size_bytes(expected.dtype);

@@ -1,5 +1,5 @@
-// Of several failed checks the first in the order of the reference executor is kept, whatever thread meets its own
-// first: checks in reductions, between loops, and behind them.
+// Of several failed checks the first in the order of the reference executor is kept, whichever thread fails first:
+// checks in reductions, between loops, and after them.
 #include <gtest/gtest.h>
 
 #include "codegen/gpu/text_program.h"
@@ -15,7 +15,7 @@ using loop::Mark;
 using testing::Memory;
 using V = Builder::V;
 
-// Checks of b0[i, j] against three numbers: before, in, between and behind two inner loops.
+// Checks of b0[i, j] against three numbers: before, in, between and after two inner loops.
 loop::Kernel nest(Mark outer, Mark inner) {
   Builder b("checks");
   b.buffer(DType::I64, false);

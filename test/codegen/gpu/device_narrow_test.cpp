@@ -1,5 +1,5 @@
 // Products and attention of 16-bit numbers at the sizes of models, on a GPU: within their bounds, or to the bit where
-// the order is stated. SHEAF_RATES=1 prints their speed.
+// the definition states the order. SHEAF_RATES=1 prints their speed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ struct OnDeviceNarrow : testing::DeviceTest {
   }
 };
 
-// By rows, or with lines that run across (T); the layouts of a layer forward, of its gradients, and odd ones.
+// Row-major or column-major (T); the layouts of a layer's forward pass, of its gradients, and odd ones.
 UnitCase product(DType d, bool to_f32, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed) {
   UnitCase c = testing::unit_case(d, to_f32, 1, m, n, k, a_transposed, b_transposed, 0, 0, {}, true);
   c.tiling = unit_tiling_of(c.args);
@@ -174,8 +174,7 @@ TEST_F(OnDeviceNarrow, Rates) {
     }
   }
   program.compile();
-  // Numbers around 1 of either sign; scales, offsets and windows of attention are small enough to be told by their
-  // size.
+  // Numbers around 1 of either sign; scales, offsets and windows of attention are recognized by their small size.
   std::vector<uint16_t> data(size_t{420} << 20);
   uint64_t seed = 1;
   for (uint16_t& x : data) {

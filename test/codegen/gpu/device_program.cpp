@@ -87,7 +87,7 @@ double Device::time(const std::function<void()>& f) {
 
 void DeviceProgram::compile() {
   const auto begin = std::chrono::steady_clock::now();
-  // Launches of a module: few enough for all processors to have some.
+  // Launches per module: few enough that all processors get some.
   const size_t processors = std::max(1u, std::thread::hardware_concurrency());
   const size_t size = std::clamp<size_t>(launches().size() / (2 * processors), 1, 6);
   const size_t count = (launches().size() + size - 1) / size;
@@ -156,12 +156,12 @@ void DeviceProgram::launch(size_t i, std::span<const Device::Address> buffers, s
              reinterpret_cast<std::byte*>(record), step++);
 }
 
-// Everything lies in one block of memory, here and on the GPU, with a margin around each region that must keep its
-// bytes: one copy there, one back.
+// All regions are in one block of memory, here and on the GPU, with guard bytes around each region that must not
+// change: one copy there, one back.
 void DeviceProgram::run(size_t i, std::span<const Region> memory, std::span<const int64_t> sizes,
                         loop::CheckRecord& check, uint64_t) {
   constexpr size_t kMargin = 256, kAlign = 256;
-  constexpr std::byte kUnused{0x5a};  // no zeros that sums could live with
+  constexpr std::byte kUnused{0x5a};  // not zeros, which sums would not notice
   size_t size = kMargin;
   auto place = [&](size_t bytes, size_t skew) {
     const size_t at = size + skew;
@@ -176,7 +176,7 @@ void DeviceProgram::run(size_t i, std::span<const Region> memory, std::span<cons
     size_t& bytes = placed[r.begin].bytes;
     bytes = std::max(bytes, r.size_bytes);
   }
-  // A region keeps its alignment: where it does not begin at 16 bytes here, it does not there.
+  // A region keeps its alignment: if it is not aligned to 16 bytes here, it is not on the GPU.
   for (auto& [begin, p] : placed)
     p.at = place(p.bytes, reinterpret_cast<uintptr_t>(begin) % 16);
   const size_t record_at = place(sizeof(Record), 0);

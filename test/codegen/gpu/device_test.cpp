@@ -1,4 +1,4 @@
-// What only a GPU shows. The other tests of the text run on it as well (EachProgram: --gtest_filter=*Device*).
+// Tests that need a GPU. The other tests of the text run on it as well (EachProgram: --gtest_filter=*Device*).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ TEST_F(OnDevice, LargeProductsEqualDefinition) {
   }
 }
 
-// row(b, n, at) makes the statements for a row of n elements; at(j) is where element j of it lies.
+// row(b, n, at) emits the statements for a row of n elements; at(j) is the position of its element j.
 template <class Row>
 loop::Kernel rows_kernel(const char* name, int buffers, Row&& row) {
   Builder b(name);
@@ -119,7 +119,7 @@ loop::Kernel softmax() {
   });
 }
 
-// What cross entropy needs of a row: its maximum, and the sum of exponentials.
+// The reductions of a row for cross entropy: its maximum, and the sum of exponentials.
 loop::Kernel log_sum() {
   Builder b("sums of exponentials");
   b.buffer(DType::F32, false);
@@ -134,7 +134,7 @@ loop::Kernel log_sum() {
   return b.finish();
 }
 
-// The exponentials wait in the output instead of being computed twice.
+// The exponentials are kept in the output instead of being computed twice.
 loop::Kernel softmax_kept() {
   return rows_kernel("softmax, kept", 2, [](Builder& b, V n, auto at) {
     V j = b.begin_reduce(n, Combine::Max);

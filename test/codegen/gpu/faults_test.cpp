@@ -1,5 +1,5 @@
-// Faults planted into the text must be seen: a barrier that is gone, a shuffle from the wrong lane, a barrier that only
-// some threads reach. What these tests cannot see, the others cannot either.
+// The tests must detect faults planted into the text: a missing barrier, a shuffle from the wrong lane, a barrier that
+// only some threads reach. A fault that these tests miss, the other tests would miss too.
 #include <gtest/gtest.h>
 
 #include "codegen/gpu/shim_program.h"
@@ -15,7 +15,7 @@ using loop::Mark;
 using testing::Memory;
 using V = Builder::V;
 
-// Rows are summed, written, and read again backwards: each thread then reads what others have written.
+// Rows are summed, written, and read again backwards, so that each thread reads elements that others have written.
 loop::Kernel rows_twice() {
   Builder b("rows_twice");
   b.buffer(DType::F32, false);

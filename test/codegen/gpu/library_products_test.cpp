@@ -1,5 +1,5 @@
-// Products by a library: when it is asked, and what it is asked for. Through the shim the test multiplies in its place,
-// on a GPU cuBLASLt does. Results are within the bounds of matrix units; lines that begin anywhere pass through copies.
+// Products by a library: when it is called, and with which arguments. Through the shim the test multiplies in its
+// place, on a GPU cuBLASLt does. Results are within the bounds of matrix units; unaligned lines pass through copies.
 #include "codegen/gpu/library_products.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ struct LibraryProducts : testing::EachProgram {
 };
 SHEAF_EACH_PROGRAM(LibraryProducts);
 
-// Whether it is there.
+// Whether the library is there.
 bool add(testing::TextProgram& batch, const GemmArgs<>& g) {
   testing::Entry e;
   const auto workspace = batch.ask_library(library_product(g));
@@ -108,13 +108,13 @@ TEST(LibraryProductChoice, LargeOnesOf16Bits) {
   EXPECT_EQ(form(f32, true), "tiles");
 }
 
-// The library may not compute what it is asked for.
+// The library may refuse a product.
 TEST(LibraryProductChoice, OtherwiseTheTemplates) {
   Facilities f{true, true, true, [](const runtime::LibraryProduct&) { return std::optional<int64_t>(); }};
   EXPECT_EQ(product_form(product(DType::BF16, 8192, 3072, 768), f).name, "matrix-units");
 }
 
-// Odd columns cost copies, of the result too where k is long enough to pay for them; odd k another launch, where the
+// Odd columns cost copies, of the result too if k is long enough to pay for them; odd k costs another launch, if the
 // result is not rounded yet.
 TEST(LibraryProductChoice, OddLines) {
   auto launches = [](const GemmArgs<>& g) {
@@ -140,7 +140,7 @@ TEST(LibraryProductChoice, OddLines) {
   const runtime::LibraryProduct p = library_product(product(DType::BF16, 8192, 50257, 768, false, true));
   EXPECT_EQ(p.n, 50264);
   EXPECT_EQ(p.c_line_step, 50264);
-  // In lines that the library can write, the result is where it belongs.
+  // If the library can write the result's lines, it writes the result directly.
   GemmArgs<> in_lines = product(DType::BF16, 8192, 50257, 768, false, true);
   in_lines.result = DType::F32;
   EXPECT_EQ(library_line_of(in_lines), 50264);
@@ -168,7 +168,7 @@ bool add_in_place(testing::DeviceProgram& program, const GemmArgs<>& g) {
   return true;
 }
 
-// The speed at the shapes of models beside that of the templates, for people: SHEAF_RATES=1.
+// The speed at the shapes of models compared with the templates, for people: SHEAF_RATES=1.
 struct OnDeviceLibrary : testing::DeviceTest {};
 TEST_F(OnDeviceLibrary, Rates) {
   if (!std::getenv("SHEAF_RATES")) GTEST_SKIP() << "SHEAF_RATES=1 prints the speed of products";

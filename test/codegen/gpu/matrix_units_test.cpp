@@ -1,5 +1,5 @@
-// The templates for products by matrix units against sums in f64, within their bounds: sizes around tiles and pieces of
-// lines, every layout, strides that allow copies of 16, 8 and 4 bytes or of elements alone, batches, parts of k. Two
+// The templates for products by matrix units against sums in f64, within their bounds: sizes around tiles and copied
+// chunks, every layout, strides that allow copies of 16, 8 and 4 bytes or only of elements, batches, parts of k. Two
 // runs are equal. Faults planted into the text are found.
 #include "codegen/gpu/matrix_units.h"
 
@@ -64,7 +64,7 @@ TEST_P(MatrixUnits, ProductsAreWithinBounds) {
   }
 }
 
-// Infinities and NaNs arrive where they belong.
+// Infinities and NaNs reach the right elements.
 TEST_P(MatrixUnits, KeepWhatIsNotFinite) {
   const UnitCase c = testing::unit_case(DType::BF16, true, 1, 40, 50, 70, false, true, 0, 0, {64, 64, 32, 32, 1}, true);
   const auto batch = make();

@@ -1,5 +1,5 @@
-// Random kernels as text for a device and by the reference executor. SHEAF_SEED=n replays the
-// kernels from n on, SHEAF_COUNT=n runs that many.
+// Random kernels as text for a device and by the reference executor. SHEAF_SEED=n replays the kernels from n on,
+// SHEAF_COUNT=n runs n kernels.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

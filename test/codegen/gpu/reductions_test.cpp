@@ -1,5 +1,5 @@
-// Reductions of every kind and type at the sizes around warps, blocks of kReduceBlock, and what a block of threads
-// holds: in rows, over everything, in columns, and inside a thread.
+// Reductions of every kind and type at the sizes around warps, blocks of kReduceBlock, and the capacity of a thread
+// block: in rows, over everything, in columns, and inside a thread.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ struct Subject {
   }
 };
 
-// Of `rows` by `columns` with strides: along the rows; or along the columns, which are the vector axis.
+// Over a strided array of `rows` by `columns`: along the rows; or along the columns, which are the vector axis.
 loop::Kernel reduction(DType d, Combine how, bool columns, bool alone) {
   Builder b(columns ? "columns" : alone ? "all" : "rows");
   b.buffer(d, false);
@@ -131,7 +131,7 @@ TEST_P(Reductions, EqualReference) {
                                random_memory(position ? DType::I64 : d, outer, rng)}});
         };
         add("rows", false, false, 3, n, 1);
-        // As many columns as make no pieces, or pieces of 2, 4 and 8 elements.
+        // Numbers of columns that allow only single loads, or vector loads of 2, 4 and 8 elements.
         const int64_t columns = std::array{5, 6, 12, 40}[rng() % 4];
         if (n <= 5000) add("columns", true, false, columns, 1, columns);
         add("all", false, true, 1, 0, 1);
@@ -141,7 +141,7 @@ TEST_P(Reductions, EqualReference) {
                       reduction(DType::F32, Combine::Sum, false, false),
                       {1, kLong, kLong, 1},
                       {random_memory(DType::F32, kLong, rng), random_memory(DType::F32, 1, rng)}});
-  // More rows than share several blocks, in pieces and one element at a time.
+  // More rows than the number up to which several blocks share a row, by vector loads and one element at a time.
   for (int64_t n : {17000, 17001})
     subjects.push_back({"many rows of " + std::to_string(n),
                         reduction(DType::F32, Combine::Sum, false, false),
@@ -150,7 +150,7 @@ TEST_P(Reductions, EqualReference) {
   compare(*make(), subjects, seed);
 }
 
-// Pieces of 16 bytes are then of eight elements; rows 16 bytes apart begin at them, others do not.
+// Loads of 16 bytes then hold eight elements; rows a multiple of 16 bytes apart are aligned to them, others are not.
 TEST_P(Reductions, WidenNumbersOf16Bits) {
   const uint64_t seed = gpu::testing::seed();
   std::mt19937_64 rng(seed);
@@ -168,7 +168,7 @@ TEST_P(Reductions, WidenNumbersOf16Bits) {
   compare(*make(), subjects, seed);
 }
 
-// Of two arrays: a value that loops over a row make of both stays in registers, and not what they read.
+// Of two arrays: the value that loops over a row compute from both stays in registers, not the operands.
 loop::Kernel centred_sums() {
   Builder b("centred sums");
   for (int i = 0; i < 4; ++i)
@@ -217,7 +217,7 @@ TEST_P(Reductions, KeepWhatALaterLoopReads) {
                           {random_memory(DType::F32, 3 * n, rng), random_memory(DType::F32, 3 * n, rng)},
                           in_place});
   }
-  // More totals than wait in shared memory.
+  // More totals than fit in shared memory.
   constexpr int64_t kLong = 1'100'000;
   subjects.push_back({"a long softmax",
                       softmax(),

@@ -1,5 +1,5 @@
-// Loops over places that data decides: sums, maxima and plain stores, of wide and narrow types, at places of which some
-// occur often, at sizes around warps and chunks of the loop.
+// Scatters to positions given by data: sums, maxima and plain stores, of wide and narrow types, with some positions
+// repeated often, at sizes around warps and chunks of the loop.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using V = Builder::V;
 
 enum class How : uint8_t { Set, Add, Max, AddScaled };
 
-// table[o, index[j], i] becomes a combination of itself and updates[o, j, i]; AddScaled: times the number of the turn.
+// table[o, index[j], i] is combined with updates[o, j, i]; AddScaled: times the iteration number.
 loop::Kernel scatter(DType d, How how) {
   Builder b("scatter");
   b.buffer(DType::I64, false);

@@ -14,7 +14,7 @@ namespace sheaf::codegen::gpu::testing {
 
 namespace {
 
-// As the library is asked to, in the order of k.
+// The product that the library would compute, in the order of k.
 void multiply(const runtime::LibraryProduct& p, const std::array<std::byte*, 4>& at) {
   auto value = [&](int which, const runtime::LibraryProduct::Matrix& m, int64_t batch, int64_t number, int64_t l) {
     const int64_t i = batch * m.batch_step + (m.along_k ? number * m.line_step + l : l * m.line_step + number);
@@ -59,7 +59,7 @@ void ShimProgram::run(size_t i, std::span<const Region> memory, std::span<const 
     buffers.push_back(r.at);
   Record record;
   int step = 0;
-  // No zeros that sums could live with.
+  // Not zeros, which sums would not notice.
   std::vector<std::byte> workspace(static_cast<size_t>(workspace_bytes(i)), std::byte{0x5a});
   for (const auto& s : e.program.steps) {
     if (auto* call = std::get_if<HostCall>(&s)) {

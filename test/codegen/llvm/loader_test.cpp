@@ -42,7 +42,7 @@ TEST(Loader, SurvivesChangedBytes) {
   for (int trial = 0; trial < 3000; ++trial) {
     std::string changed = elf;
     for (int k = 0; k < 3; ++k) {
-      // The tables at both ends say where things are.
+      // The tables at both ends hold the offsets of sections.
       size_t at = rng() % 2 ? rng() % 64 : changed.size() - 1 - rng() % (changed.size() / 2);
       changed[at] = static_cast<char>(rng());
     }

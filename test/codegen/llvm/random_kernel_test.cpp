@@ -1,5 +1,5 @@
-// Random kernels through the reference executor and native code, as they are and with their strides known. SHEAF_SEED=n
-// replays one kernel, SHEAF_COUNT=n runs that many.
+// Random kernels through the reference executor and native code, unspecialized and with their strides known.
+// SHEAF_SEED=n replays one kernel, SHEAF_COUNT=n runs n kernels.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Native code at sizes around every boundary (vectors, the 32 lanes and the blocks of reductions) and at strides that
-// were known when it was made and that were not, for one thread and two: the bits of the block executor.
+// were known when it was compiled and that were not, for one thread and two: the bits of the block executor.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -46,7 +46,7 @@ struct Shape {
   std::vector<int64_t> sizes() const { return {rows, columns, row_stride, column_stride}; }
 };
 
-// The kernel and how many elements it writes.
+// The kernel and the number of elements it writes.
 struct Subject {
   std::string name;
   loop::Kernel kernel;
@@ -167,7 +167,7 @@ TEST_P(Sizes, NativeEqualsBlock) {
           }
   }
 }
-// Rows as lanes: written out, in loops, and where they do not lie end to end.
+// Rows as lanes: unrolled, in loops, and non-contiguous.
 TEST_P(Sizes, ShortRowsEqualBlock) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   std::mt19937_64 rng(11);
@@ -208,7 +208,7 @@ TEST_P(Sizes, ShortRowsEqualBlock) {
       }
   }
 }
-// Two axes that no stride joins, reduced as one: rows shorter and longer than a step, and than a block.
+// Two axes that no single stride walks, reduced as one: rows shorter and longer than a step, and than a block.
 TEST_P(Sizes, ReducedAxesEqualBlock) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   std::mt19937_64 rng(13);
@@ -252,8 +252,7 @@ TEST_P(Sizes, ReducedAxesEqualBlock) {
 INSTANTIATE_TEST_SUITE_P(Types, Sizes, ::testing::ValuesIn(kTypes),
                          [](const auto& info) { return std::string(sheaf::name_of(info.param)); });
 
-// Arrays so large that they may be written past the caches: whole lines, lines that begin elsewhere, odd rows, in
-// place.
+// Arrays so large that non-temporal stores may write them: whole lines, unaligned lines, odd rows, in place.
 TEST(LargeArrays, AreWritten) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   Builder b("large");
@@ -291,7 +290,7 @@ TEST(LargeArrays, AreWritten) {
           ASSERT_EQ(wrong, 0) << count << " by " << length << " from " << shift;
         }
 }
-// Blocks of a reduction outside of all loops are shared out in waves: none, one, several, and more than a wave.
+// Threads share the blocks of a reduction outside of all loops in waves: none, one, several, and more than a wave.
 TEST(Reduction, SharedByThreadsKeepsItsBits) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   Builder b("total");
@@ -328,7 +327,7 @@ TEST(Reduction, SharedByThreadsKeepsItsBits) {
   }
 }
 
-// i64 to f32 rounds once: by way of f64 these would round to an even neighbour first.
+// i64 to f32 rounds once: through f64 these would first round to an even neighbour.
 TEST(Conversion, OfLargeIntegersRoundsOnce) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   Builder b("convert");
@@ -351,7 +350,7 @@ TEST(Conversion, OfLargeIntegersRoundsOnce) {
     EXPECT_EQ(y[i], static_cast<float>(x[i])) << x[i];
 }
 
-// x > k ? k : x is what it says for NaN and for zeros of either sign, also where it becomes one instruction.
+// x > k ? k : x is exact for NaN and for zeros of either sign, also when it becomes one instruction.
 TEST(Select, BetweenLimitsKeepsNaNAndZeros) {
   if (!native_available()) GTEST_SKIP() << "built without LLVM";
   constexpr float inf = std::numeric_limits<float>::infinity();
