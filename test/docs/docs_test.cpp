@@ -1,5 +1,5 @@
-// Every example in the documentation runs and gives what it says: those of built-ins, of the library's docstrings, and
-// of the pages in docs/.
+// Every example in the documentation runs and gives the expected result: examples of built-ins, of the library's
+// docstrings, and of the pages in docs/.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -83,7 +83,7 @@ TEST_F(Docs, ExamplesOfPages) {
   int pages = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(TEST_DIR) / "../../docs")) {
     if (entry.path().extension() != ".md") continue;
-    if (entry.path().parent_path().filename() == "reference") continue;  // made of the examples above
+    if (entry.path().parent_path().filename() == "reference") continue;  // generated from the examples above
     std::ifstream file(entry.path());
     std::stringstream text;
     text << file.rdbuf();

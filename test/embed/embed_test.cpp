@@ -1,4 +1,4 @@
-// The C interface and the C++ header, as a program meets them: linked with libsheaf.so alone.
+// The C interface and the C++ header, as a program uses them: linked only with libsheaf.so.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -52,7 +52,7 @@ TEST(Session, LaterTextsSeeAndReplaceEarlierDefinitions) {
   EXPECT_EQ(s.call("maximum", 1, 2).text(), s.eval("(maximum 1 2)").text());
   s.eval("(defn maximum [a b] a)");  // a built-in's name
   EXPECT_EQ(s.call("maximum", 1, 2).as_int(), 1);
-  // Functions that mention what is defined again follow.
+  // Functions that mention a redefined name follow the new definition.
   s.eval("(defmacro twice [x] `(* 2 ~x))\n(defn g [x] (twice x))");
   EXPECT_EQ(s.call("g", 5).as_int(), 10);
   s.eval("(defmacro twice [x] `(+ 2 ~x))");
@@ -185,7 +185,7 @@ TEST(Tensors, KeptByTheProgramLiveOn) {
   auto s = std::make_unique<Session>();
   s->eval("(def kept (atom nil)) (defn keep [x] (reset! kept (get x 1)) nil)");
   s->call("keep", Value::view(data.data(), {3}, [&] { ++released; }));
-  // A view may have been replaced by a copy of one element; what the program shows must be right either way.
+  // A view may have been replaced by a copy of one element; the exported values must be right either way.
   EXPECT_EQ(s->eval("(+ 0.0 (deref kept))").text(), "2.0");
   s.reset();
   EXPECT_EQ(released, 1);
@@ -212,7 +212,7 @@ TEST(Tensors, InputsAreNeverWritten) {
   EXPECT_EQ(g, std::vector<float>(4096, 2.f));
 }
 
-// What is shown outside must not change when the program goes on.
+// Exported memory must not change when the program continues.
 TEST(Tensors, OutputsAreNeverWritten) {
   Session s;
   s.eval("(defn step [w] (- w 1.0))\n(defn run [w n] (reduce (fn [a i] (step a)) w (range n)))");
@@ -299,7 +299,7 @@ TEST(Sessions, AreApart) {
   b.eval("(def x 2) (defn f [] x)");
   EXPECT_EQ(a.call("f").as_int(), 1);
   EXPECT_EQ(b.call("f").as_int(), 2);
-  // Data travel, functions do not.
+  // Data can be passed between sessions, functions cannot.
   Value t = a.eval("(ones [2])");
   EXPECT_EQ(b.call("sum", t).text(), "2.0");
   Value f = a.lookup("f");

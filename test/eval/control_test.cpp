@@ -218,8 +218,8 @@ const Example kExamples[] = {
     (fn [p] (sum (repeat [i 20] [y [1 1]] (tanh (+ (* y y 0.5) p)))))) q))))) r)))) x))
 (print (a [0.1 0.2]) (a [0.1 0.2]) (b [0.1 0.2]) (b [0.1 0.2]) (c [0.1 0.2]) (c [0.1 0.2]) (d [1.1 1.2]) (d [1.1 1.2])
     (e [0.1 0.2]) (e [0.1 0.2])))"},
-    // The last bits and, by way of a reciprocal, the signs of zeros: of values that are the same in every turn, of a
-    // start that is used elsewhere too, of the rows.
+    // The last bits and, through a reciprocal, the signs of zeros: of loop-invariant values, of a start that is used
+    // elsewhere too, of the rows.
     {"second_derivatives_to_the_bit", {"a", "b", "c", "d"}, R"((def xs (sin (reshape (arange 34) [17 2])))
 (defn a [w] ((grad (fn [w] (sum (* w ((grad (fn [w] (sum (repeat [i 18] [y [0.5 0.6]]
     (- y (* (* 0.3 w) (* w w))))))) w))))) w))
@@ -266,7 +266,7 @@ TEST(ControlFlowReasons, NameTheLine) {
             "the branches on a traced value give different kinds of results: f32[2] and \"text\" at <program>:2:3");
 }
 
-// The reverse of a branch computes it again: what flows to its values would be added up in another order.
+// The backward pass of a branch recomputes it: adjoints of its values would be added up in another order.
 TEST(ControlFlowReasons, BranchesAreNotDifferentiatedTwice) {
   const char* program = R"((defn f [p w] (sum (* (if (> (sum w) 0.5) (sin (+ (tanh w) (* p 0.3))) (* 0.3 p)) (+ w p))))
 (defn g [p w] ((grad (fn [p] (f p w))) p))
@@ -278,8 +278,8 @@ TEST(ControlFlowReasons, BranchesAreNotDifferentiatedTwice) {
   EXPECT_EQ(on.interpreted["h"], "a branch on a traced value is differentiated twice at <program>:1:23");
 }
 
-// A driver passes its state on and keeps nothing of it: the step writes the new state over the old one, however the
-// driver is written.
+// A driver loop passes its state on and keeps nothing of it: the step writes the new state over the old one, however
+// the loop is written.
 TEST(Drivers, GiveUpTheStateTheyPassOn) {
   const std::string step = "(defn step [x c] [(+ x 1) {:k (at-set (get c :k) x : (span 0 1))}])\n";
   const char* drivers[] = {

@@ -1,4 +1,4 @@
-// Sizes that change between calls: how often functions are compiled, and that the answers are those of the interpreter.
+// Sizes that change between calls: counts compilations, and compares the results with those of the interpreter.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace sheaf {
 namespace {
 
-// The program gives what it gives interpreted, with at most so many compilations of a function.
+// The program gives its interpreted results, with at most the given number of compilations of a function.
 void expect_compiled(const std::string& program, const std::string& function, int at_most) {
   Outcome expected = run(program, trace::JitMode::Off);
   for (trace::JitMode mode : {trace::JitMode::Auto, trace::JitMode::Always}) {
@@ -118,8 +118,7 @@ TEST(DynamicSizes, ErrorsAreThoseOfTheInterpreter) {
             run("(try (+ (ones [5]) (ones [6])) (catch e (get e :message)))", trace::JitMode::Off).value);
 }
 
-// Marked inside the function, or on the tensor it is called with: one variant, made by the first trace, serves all
-// sizes.
+// Marked inside the function, or on its argument: one variant, from the first trace, serves all sizes.
 TEST(DynamicSizes, MarkedDynamic) {
   const char* calls = "(map (fn [n] (f (* 0.5 (ones [n 3])))) '[4 4 5 7 9 2])";
   Outcome evidence = run(std::string("(defn f [x] (sum (exp x)))\n") + calls, trace::JitMode::Always);
@@ -149,7 +148,7 @@ TEST(DynamicSizes, MarkedStatic) {
   }
 }
 
-// A mark is of one tensor and one axis: what is computed from it, and views of it, have none.
+// A mark belongs to one tensor and one axis: values computed from it, and views of it, have none.
 TEST(DynamicSizes, MarksDoNotSpread) {
   Outcome o = run("(defn f [x] (sum (exp x)))\n(map (fn [n] (f (tr (mark-dynamic (ones [n 3]) 1)))) '[4 4 5 5])",
                   trace::JitMode::Always);

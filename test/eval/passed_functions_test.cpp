@@ -1,4 +1,4 @@
-// Functions that are called as values: arguments, elements of loops, results of other functions.
+// Functions called as values: arguments, elements of loops, results of other functions.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,8 @@ TEST(PassedFunctions, WhatABodyWithoutANameCallsIsCompiled) {
   EXPECT_EQ(compiled(program, "step"), 1);
 }
 
-// Code that is gone leaves its place to other code: what was compiled for the first must not run for the second.
+// Freed code may be followed by other code at the same address: code compiled for the first must not run for the
+// second.
 TEST(PassedFunctions, CodeIsNotTakenForOtherCodeAtItsPlace) {
   for (trace::JitMode mode : {trace::JitMode::Auto, trace::JitMode::Always}) {
     trace::set_jit_mode(mode);

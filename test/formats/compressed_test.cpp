@@ -1,4 +1,4 @@
-// Files compressed as a whole. What is in the goldens loads as golden_test.cpp says; here are parts, sizes and damage.
+// Files compressed as a whole. golden_test.cpp loads the golden files; this file tests parts, sizes and damage.
 #include "formats/compressed.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ std::string failure_of(const std::string& bytes) {
   return "";
 }
 
-// Larger than the first piece, and repetitive, so that much comes out of little.
+// Larger than the first chunk, and repetitive, so that it compresses well.
 std::string long_text() {
   std::string text;
   for (int i = 0; i < 100000; ++i)
@@ -65,7 +65,7 @@ TEST(Compressed, DamageIsAnError) {
     for (size_t n : {size_t{4}, packed.size() / 2, packed.size() - 1})
       EXPECT_EQ(failure_of(packed.substr(0, n)), who + ": the file is cut short") << n;
   }
-  // Bytes that are wrong are found by the checksum, which zstd writes where it is told to.
+  // The checksum, which zstd writes only on request, finds wrong bytes.
   std::string packed = gzip(text);
   packed[packed.size() / 2] ^= 0x55;
   EXPECT_EQ(failure_of(packed), "gzip: the file is damaged");

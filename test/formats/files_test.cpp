@@ -64,7 +64,7 @@ TEST_F(Files, ErrorsNameThePath) {
   EXPECT_EQ(entries(), 1u);
 }
 
-// The system would take the path to end there.
+// The system would end the path there.
 TEST_F(Files, PathsWithANulCharacter) {
   write_file(at("f"), "1");
   std::string path = at("f") + std::string("\0x", 2), shown = at("f") + "\\0x': a path cannot hold a NUL character";
@@ -138,7 +138,7 @@ TEST_F(Files, LargeCheckpointsOpenAtOnce) {
   EXPECT_LT(memory_stats().live_bytes - before, size_t{1} << 20);
   const Tensor& b = v.as_dict().find(Name("b"))->as_tensor();
   EXPECT_FALSE(b.buffer->is_ours());
-  EXPECT_EQ(b.buffer->size_bytes(), kArray);  // what a device would get
+  EXPECT_EQ(b.buffer->size_bytes(), kArray);  // the bytes that a device would get
   EXPECT_EQ(element_as_double(b, b.num_elems() - 1), 0);
 }
 
@@ -150,7 +150,7 @@ TEST_F(Files, AMappedFileStaysWhenItIsReplaced) {
   EXPECT_TRUE(tree_equal(loaded, v));
 }
 
-// A disk that is full after some bytes: the old file stays and nothing is left beside it.
+// A disk that is full after some bytes: the old file stays and nothing else is left.
 TEST_F(Files, AFailedSaveKeepsTheOldFile) {
   Value before = D({{"w", T(DType::F32, {2}, {1, 2})}, {"step", I(1)}}),
         large = D({{"w", Value::tensor(zeros_tensor(DType::F32, {100000}))}});
@@ -173,7 +173,7 @@ TEST_F(Files, AFailedSaveKeepsTheOldFile) {
   }
 }
 
-// A process that is killed while it saves again and again: there is always a whole file.
+// A process that is killed while it saves repeatedly: there is always a complete file.
 TEST_F(Files, AKilledSaveKeepsAWholeFile) {
   save_value(at("k.safetensors"), D({{"step", I(0)}, {"w", Value::tensor(zeros_tensor(DType::I64, {20000}))}}));
   for (int round = 0; round < 20; ++round) {
@@ -220,7 +220,7 @@ TEST_F(Files, WeightsAreReadAhead) {
     ::usleep(10'000);
   EXPECT_LE(missing(), few);
   for (int i = 0; i < 20; ++i)
-    load_value(at("w.safetensors"));  // given up while it is read
+    load_value(at("w.safetensors"));  // freed while it is read ahead
 }
 
 struct Nothing final : FunctionObj {

@@ -1,4 +1,4 @@
-// Files made by other programs (make_goldens.py), each compared with the JSON of what it must load as.
+// Files written by other programs (make_goldens.py), each compared with the expected value in JSON.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -46,7 +46,7 @@ TEST(Goldens, LoadAsExpected) {
   EXPECT_GE(count, 105);
 }
 
-// What we write is what we read: the readers were checked against other programs above.
+// Written files read back unchanged: the readers were checked against other programs above.
 TEST(Goldens, PicturesTablesAndSoundComeBack) {
   for (std::string name : {"grey.png", "rgb.png", "rgba.png", "la.png", "wide.png", "palette.png", "photo.png"}) {
     Value v = load_value(kGoldens + name);
@@ -61,7 +61,7 @@ TEST(Goldens, PicturesTablesAndSoundComeBack) {
   EXPECT_TRUE(tree_equal(parse_json_lines(write_json_lines(lines)), lines));
 }
 
-// JPEG loses something, and the less the better the quality is.
+// JPEG is lossy, and loses less at higher quality.
 TEST(Goldens, JpegComesNear) {
   for (std::string name : {"baseline-420.jpg", "grey.png", "ramp.png"}) {
     Value v = load_value(kGoldens + name);

@@ -56,7 +56,7 @@ TEST(Metrics, LinesAreCutBack) {
     EXPECT_EQ(cut_metrics(log, 4), log + ": cut back to step 4: removed a torn entry");
     EXPECT_EQ(read_file(log), whole);
   }
-  // What others wrote stays, and the next line begins at its own.
+  // Existing content of others stays, and the next record begins on a new line.
   write_file(log, "note\n{\"epoch\":9}\n{\"step\":7,\"loss\":1}\n{\"step\":3,\"loss\":1}");
   EXPECT_EQ(cut_metrics(log, 5), log + ": cut back to step 5: removed 1 later entry");
   EXPECT_EQ(read_file(log), "note\n{\"epoch\":9}\n{\"step\":3,\"loss\":1}\n");
@@ -80,7 +80,7 @@ TEST(Metrics, EventsAreCutBack) {
     EXPECT_EQ(cut_metrics(board, 300), board + ": cut back to step 300: removed a torn entry");
     EXPECT_EQ(read_file(file), cut);
   }
-  // A record with another bit in the middle goes, what follows it stays.
+  // A record with a flipped bit in the middle is removed, later ones stay.
   std::string flipped = record;
   flipped[20] ^= 1;
   write_file(file, cut + flipped + record);

@@ -50,7 +50,7 @@ TEST(Parquet, DamageIsSeen) {
             "parquet: the file ends early: its last bytes should say where its description is");
   for (size_t n = 4; n + 1 < whole.size(); n += 131)
     EXPECT_TRUE(message_of([&] { parse_parquet(whole.substr(0, n)); }).starts_with("parquet: ")) << n;
-  // A bit of a page: the checksum of the page knows.
+  // A flipped bit of a page: the page's checksum detects it.
   std::string changed = whole;
   changed[60] = static_cast<char>(changed[60] ^ 4);
   EXPECT_TRUE(message_of([&] { parse_parquet(changed); }).starts_with("parquet: column '"))
@@ -71,7 +71,7 @@ TEST(Parquet, RunsOfNumbersOfSomeBits) {
   EXPECT_EQ(decode_runs(bytes({2 << 1, 0x34, 0x12}), 13, 2), (std::vector<uint32_t>{0x1234, 0x1234}));
   EXPECT_EQ(decode_runs(bytes({1 << 1 | 1, 0x88, 0xc6, 0xfa}), 3, 8), (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(decode_runs(bytes({3 << 1}), 0, 3), (std::vector<uint32_t>{0, 0, 0}));
-  // A mark that is neither there nor missing, a run of nothing, too few bytes, too many bits.
+  // A definition level that is neither 0 nor 1, an empty run, too few bytes, too many bits.
   EXPECT_THROW(decode_runs(bytes({5 << 1, 3}), 1, 5), UserError);
   EXPECT_THROW(decode_runs(bytes({0, 1}), 1, 5), UserError);
   EXPECT_THROW(decode_runs(bytes({2 << 1, 1}), 1, 5), UserError);

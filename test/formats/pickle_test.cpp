@@ -122,7 +122,7 @@ TEST(Pickle, DeepNestingIsFine) {
 }
 
 TEST(Pickle, RepeatedUseOfBytesIsLimited) {
-  // One string of 100 kB, encoded again and again: every time a new object in Python.
+  // One string of 100 kB, encoded repeatedly: every time a new object in Python.
   std::string text(100000, 'x');
   uint32_t n = text.size();
   std::string bytes = p("X") + std::string(reinterpret_cast<const char*>(&n), 4) + text;

@@ -158,7 +158,7 @@ Value some_state() {
             {"params", D({{"w", T(DType::F32, {2, 2}, {0, 1, 0.1, 100})}, {"b", T(DType::BF16, {3}, {1, 2, 3})}})}});
 }
 
-// Other programs, and loading as a value, do not meet what a checkpoint adds.
+// Other programs, and loading as a value, do not see the entries that a checkpoint adds.
 TEST(Safetensors, Checkpoints) {
   Value options = D({{"lr", S("0.1")}, {"name", S("\xff \" →")}});
   std::string bytes = bytes_of_checkpoint(some_state(), options);
@@ -167,13 +167,13 @@ TEST(Safetensors, Checkpoints) {
   EXPECT_TRUE(tree_equal(c.options, options));
   EXPECT_TRUE(tree_equal(parse_safetensors(bytes), some_state()));
   EXPECT_EQ(parse_shard(bytes).size(), 3u);
-  // Without structure and options, and without anything.
+  // Without structure and options, and without any metadata.
   for (const Value& v : {D({{"w", T(DType::F32, {1}, {1})}}), D({})}) {
     c = parse_checkpoint(bytes_of_checkpoint(v, D({})));
     EXPECT_TRUE(tree_equal(c.state, v));
     EXPECT_TRUE(tree_equal(c.options, D({})));
   }
-  // Files that are no checkpoints have no checksums.
+  // Files that are not checkpoints have no checksums.
   c = parse_checkpoint(write_safetensors(some_state()));
   EXPECT_TRUE(tree_equal(c.state, some_state()));
   EXPECT_TRUE(tree_equal(c.options, D({})));
@@ -194,7 +194,7 @@ TEST(Safetensors, DamagedCheckpoints) {
   EXPECT_EQ(error(bytes.substr(0, 8 + header + 20)), "the file ends early: 26 bytes of data expected, 20 there");
   for (size_t n = 0; n < bytes.size(); ++n)
     EXPECT_ANY_THROW(parse_checkpoint(bytes.substr(0, n))) << n;
-  // Whichever bit: it is noticed, or was none of the state's. That is so where the checksums' own names are not theirs.
+  // Every flipped bit is detected, unless it is not part of the state, as in the names of the checksums themselves.
   int unnoticed = 0;
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string changed = bytes;

@@ -1,4 +1,4 @@
-// Files of other programs: the message says what they are, whatever they are called.
+// Files of other programs: the message names their format, whatever their file name.
 #include "formats/signatures.h"
 
 #include <filesystem>
@@ -66,7 +66,7 @@ class ForeignFiles : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
   std::string at(const std::string& name) const { return folder_ + "/" + name; }
-  // What loading a file of that name and those bytes says, behind "io load: parse 'PATH': ".
+  // The message of loading a file with that name and those bytes, after "io load: parse 'PATH': ".
   std::string said(const std::string& name, const std::string& bytes) {
     write_file(at(name), bytes);
     return message(name);
@@ -116,7 +116,7 @@ TEST_F(ForeignFiles, Directories) {
   EXPECT_EQ(message("e"), "the directory holds no .npy files");
 }
 
-// What is read here is read under any name.
+// Supported formats load under any file name.
 TEST_F(ForeignFiles, OursUnderOtherNames) {
   Value v = D({{"w", T(DType::F32, {2}, {1, 2})}});
   save_value(at("a.safetensors"), v);

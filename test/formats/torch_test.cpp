@@ -1,4 +1,4 @@
-// Checkpoints with something wrong in them: the message names the tensor.
+// Faulty checkpoints: the message names the tensor.
 #include "formats/torch.h"
 
 #include <cmath>
@@ -89,7 +89,7 @@ TEST(Torch, KeysOfAnOptimizerStayInts) {
   Value state = D({{"0", I(7)}, {"-2", I(2)}});
   EXPECT_EQ(written(state), std::string("\x80\2}(J\xfe\xff\xff\xffJ\2\0\0\0J\0\0\0\0J\7\0\0\0u.", 26));
   EXPECT_TRUE(tree_equal(parse_torch(write_torch(state)), state));
-  // Not where one of the names is no number, or is spelt in another way.
+  // Not if one of the names is not a number, or is spelt in another way.
   for (const char* other : {"a", "01", "+1", "1.0", "", "9223372036854775808"}) {
     Value mixed = D({{"0", I(7)}, {other, I(2)}});
     EXPECT_NE(written(mixed).find(std::string("X\1\0\0\0"

@@ -1,5 +1,5 @@
-// Damaged bytes into the reader and the file loaders: whatever comes, they give a value or an error of the language.
-// Usage: fuzz_bytes [--inputs N] [--seed S] [--kind
+// Feeds damaged bytes to the reader and the file loaders: they must return a value or an error of the language. Usage:
+// fuzz_bytes [--inputs N] [--seed S] [--kind
 // reader|json|jsonl|safetensors|pickle|torch|npy|npz|zip|csv|png|jpeg|parquet|wav] Input i is made from the seed S + i,
 // so a failure is replayed by --seed THAT --inputs 1.
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ using namespace fuzz;
 using namespace sheaf;
 
 constexpr size_t kMemoryBytes = size_t{256} << 20;
-// Texts that were read stay for the life of a process, so a long run is several processes one after the other.
+// The process keeps all texts that it has read, so a long run is several processes one after the other.
 constexpr uint64_t kInputsPerProcess = 50'000;
 
 struct Target {
@@ -79,7 +79,7 @@ std::vector<std::string> undamaged(const Target& t) {
   return files;
 }
 
-// How many were accepted; stops the process at the first failure.
+// The number of accepted inputs; stops the process at the first failure.
 uint64_t run_block(const Target& t, const std::vector<std::string>& files, uint64_t seed, uint64_t count) {
   uint64_t accepted = 0;
   for (uint64_t s = seed; s < seed + count; ++s) {
@@ -88,7 +88,7 @@ uint64_t run_block(const Target& t, const std::vector<std::string>& files, uint6
     for (size_t n = 1 + below(rng, 4); n > 0; --n)
       mutate_once(bytes, rng);
     set_current(s, t.name);
-    if (s % 1024 == 0) limit_time(60, 0);  // of processor time: a machine may have other things to do
+    if (s % 1024 == 0) limit_time(60, 0);  // of processor time: the machine may be busy
     try {
       t.take(bytes);
       ++accepted;

@@ -35,10 +35,10 @@ constexpr size_t kMemoryBytes = size_t{256} << 20;
 bool all_ops_at_least(int64_t n) {
   bool ok = true;
   for (const auto* op : sheaf::ops::all_ops()) {
-    // Made by the tracer itself, never applied.
+    // Created by the tracer itself, never applied.
     bool traced = op->name == "input" || op->name == "leaf" || op->name == "sizes" || op->name == "custom" ||
                   op->kind == sheaf::graph::OpKind::Host;
-    // Products of `mixed` and the largest of a row: no program here asks for them, ops_test compares them.
+    // Products of `mixed` and the largest of a row: no program here uses them, ops_test compares them.
     bool elsewhere = op->name.starts_with("wide_") || op->name == "top";
     if (traced || elsewhere || applied(*op) >= n) continue;
     std::printf("%s was applied %lld times\n", std::string(op->name).c_str(), static_cast<long long>(applied(*op)));
@@ -50,7 +50,7 @@ bool all_ops_at_least(int64_t n) {
 bool g_show = false;
 int g_values = 0, g_errors = 0, g_smooth = 0;
 
-// Runs it interpreted and compiled; the first outcome. Fails on internal errors and on different results.
+// Runs it interpreted and compiled; returns the first outcome. Fails on internal errors and on different results.
 Outcome run_twice(uint64_t seed, const std::string& program) {
   set_current(seed, program);
   if (g_show) std::printf("%s\n", program.c_str());
@@ -58,7 +58,7 @@ Outcome run_twice(uint64_t seed, const std::string& program) {
   (a.kind == Outcome::Value ? g_values : g_errors)++;
   if (a.kind == Outcome::Internal) fail(seed, program, "internal error: " + a.text);
   Outcome b = run(program, kFuel, true);
-  // How much memory is in use differs, and where the fuel ends; what has no end may run into either limit.
+  // The memory in use and the end of the fuel differ between runs; an endless program may run into either limit.
   auto both_speak_of = [&](std::initializer_list<const char*> limits) {
     auto speaks = [&](const Outcome& o) {
       return o.kind == Outcome::Error && std::any_of(limits.begin(), limits.end(), [&](const char* l) {
@@ -139,8 +139,8 @@ void typed_trial(uint64_t seed) {
   if (second.kind != Outcome::Value) return fail(seed, program, second.text);
   double n[5];
   if (!read_numbers(second.output, n, 5)) return;  // infinite or not a number
-  // Where the function is smooth, halving the step divides the error of the difference by four. Differences are judged
-  // by themselves: where a loop amplifies without bound, the gradient is large and no step is small enough to see it.
+  // Where the function is smooth, halving the step divides the error of the difference by four. Only the differences
+  // decide that: if a loop amplifies without bound, the gradient is large and no step is small enough to show it.
   double e1 = n[1] - n[2], e2 = n[2] - n[3], smooth = 1 + std::fabs(n[3]), scale = smooth + n[4];
   if (std::fabs(e2) > 1e-6 * smooth || std::fabs(e1 - 4 * e2) > 1e-8 * smooth) return;
   ++g_smooth;
@@ -181,7 +181,7 @@ bool run_trials(const Options& o) {
   CrashHandlers handlers;
   sheaf::set_memory_limit(kMemoryBytes);
   silence_warnings();
-  run("1", kFuel, true);  // what stays for the life of the process is allocated before anything is counted
+  run("1", kFuel, true);  // allocates everything that lives as long as the process before memory is counted
   std::vector<std::string> corpus = read_corpus(o.corpus);
   for (int i = 0; i < o.programs; ++i) {
     uint64_t s = o.seed + static_cast<uint64_t>(i);

@@ -30,7 +30,7 @@ namespace {
 
 using namespace sheaf;
 
-// Of processor time; a program that waits for something gets longer, since the machine may be busy. Sanitizers take ten
+// Limits of processor time; the limit of elapsed time is longer, since the machine may be busy. Sanitizers take ten
 // times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned kHangSeconds = 200, kHangWallSeconds = 900;
@@ -51,7 +51,7 @@ void write_all(const char* text, size_t n) {
   }
 }
 
-// Counts what is applied on its way to the engine that does it.
+// Counts ops on their way to the engine that applies them.
 class CountingEngine final : public graph::Engine {
  public:
   std::vector<graph::Operand> apply(const graph::OpDef& op, std::vector<graph::Operand> inputs,
@@ -89,8 +89,8 @@ extern "C" void on_crash(int signal) {
 }  // namespace
 
 #if defined(__SANITIZE_ADDRESS__)
-// The sanitizer of undefined behaviour writes to stderr, which is silenced, and knows nothing of seeds: it calls this
-// before it ends the program.
+// The undefined-behaviour sanitizer writes to stderr, which is silenced, and does not know seeds: it calls this
+// function before it ends the program.
 extern "C" void __attribute__((weak)) __ubsan_get_current_report_data(const char**, const char**, const char**,
                                                                       unsigned*, unsigned*, char**);
 extern "C" void __ubsan_on_report() {

@@ -65,7 +65,7 @@ class Generator {
                        columns, rows, rows);
   }
 
-  // Of the argument's dtype even if it is a literal: what is written into it must not be rounded to f32.
+  // Of the argument's dtype even if it is a literal: values written into it must not be rounded to f32.
   std::string wide(const Shape& s, int depth) { return fmt::format("(+ {} (* 0 (sum x)))", expr(s, depth)); }
 
   std::string indices(int count, int below) {
@@ -92,7 +92,7 @@ class Generator {
     return body;
   }
 
-  // A body that knows nothing but its parameter.
+  // A body that uses only its parameter.
   std::string closed(const std::string& name, const Shape& s, const Shape& result, int depth) {
     std::vector<std::pair<std::string, Shape>> outer = std::exchange(scope, {{name, s}});
     std::string body = expr(result, depth);
@@ -295,7 +295,7 @@ class Generator {
       case 53: {
         std::string t = fresh("t");
         std::string value = expr(s, d), body = closed(t, s, s, d - 1);
-        // A derivative of its own that is the true one, so that it agrees with differences.
+        // A custom derivative that equals the true one, so that it agrees with differences.
         return fmt::format(
             "((custom-vjp (fn [{0}] {1}) (fn [{0}] (list {1} {0})) (fn [{0} dy] (list (first ((second (vjp (fn [{0}] "
             "{1}) {0})) dy))))) {2})",
@@ -337,7 +337,7 @@ class Generator {
         return rng_.chance(0.5) ? fmt::format("(first {})", loop) : fmt::format("(mean (second {}) :axis 0)", loop);
       }
       case 64: {
-        // It grows in every turn, so it ends.
+        // It grows in every iteration, so the loop ends.
         std::string t = fresh("t");
         return fmt::format("(while (< (sum {0}) {1}) [{0} (+ 1 (** {2} 2))] (* {0} (+ 1.5 (** (sin {3}) 2))))", t,
                            10 + rng_.below(40), wide(s, d - 1), bound(t.c_str(), s, s, d - 1));

@@ -70,7 +70,7 @@ class Wild {
     }
   }
 
-  // A defn that gets tensors, which is what may be compiled.
+  // A defn that gets tensors, so that it may be compiled.
   std::string function_call(int depth) {
     scope_ = {"x", "y"};
     std::string body = expr(depth);
@@ -344,7 +344,7 @@ std::string mutated(Rng& rng, const std::vector<std::string>& corpus) {
         break;
       case 4: t[at] = fmt::format(" {}", rng.pick(usable_builtins())->name); break;
       case 5:
-      case 6: {  // a form of another program in the place of one of ours
+      case 6: {  // a form of another program replaces one of ours
         std::vector<std::string> other = tokens(rng.pick(corpus));
         auto [from, to] = random_form(rng, other);
         auto [first, last] = random_form(rng, t);

@@ -1,4 +1,4 @@
-// What the verifier of fusion groups accepts, and each rule that it holds groups to.
+// Groups that the verifier of fusion groups accepts, and each rule that it enforces.
 #include "graph/fusion_group.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ FusionGroup kernel(FusionGroup::Kind kind, const Ref<Node>& n) {
   return g;
 }
 
-// h = a product of what a map makes and w; its epilogue reads y too.
+// h = the product of a map's result and w; its epilogue also reads y.
 class Groups : public ::testing::Test {
  protected:
   Groups() {

@@ -4,8 +4,8 @@
 //   # CHECK-NEXT: text   the line right after the last match
 //   # CHECK-NOT: text    no line between the matches around it contains it
 //   # CHECK-LABEL: text  as CHECK; captures are forgotten
-// [[NAME:regex]] captures, [[NAME]] is what was captured, {{regex}} matches; everything else is literal, blanks are
-// alike.
+// [[NAME:regex]] captures, [[NAME]] is the captured text, {{regex}} matches; everything else is literal, and any blanks
+// match any blanks.
 #include <cstdio>
 #include <fstream>
 #include <iostream>

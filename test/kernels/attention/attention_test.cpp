@@ -1,4 +1,4 @@
-// Fast attention and its reverse against the definition in routines/attention/attention.cpp, bit for bit, for any
+// Fast attention and its backward pass against the definition in routines/attention/attention.cpp, bit for bit, for any
 // number of threads.
 #include "kernels/attention/attention.h"
 
@@ -171,7 +171,7 @@ TEST(Attention, EqualsDefinition) {
   }
 }
 
-// More columns than a stretch; one row, as when decoding, where stretches are tasks.
+// More columns than a segment; one row, as when decoding, where segments are tasks.
 TEST(Attention, LongRows) {
   for (int threads : {1, 4})
     for (int64_t rows : {1, 3, 20}) {
@@ -197,7 +197,7 @@ TEST(Attention, Empty) {
       for (int64_t depth : {0, 3})
         all_types({batch, 1, 1, rows, 3, depth, 2, false, MaskKind::None, 0, kNoWindow, 1, false, false}, 5);
   all_types({1, 1, 1, 2, 3, 2, 0, false, MaskKind::None, 0, kNoWindow, 1, false, false}, 5);
-  all_types({1, 1, 1, 3, 3, 2, 2, true, MaskKind::None, -2, kNoWindow, 1, false, false}, 5);  // rows that see nothing
+  all_types({1, 1, 1, 3, 3, 2, 2, true, MaskKind::None, -2, kNoWindow, 1, false, false}, 5);  // fully masked rows
   all_types({1, 1, 1, 3, 3, 2, 2, true, MaskKind::None, -9, kNoWindow, 1, false, false}, 5);
 }
 

@@ -81,7 +81,7 @@ TEST_F(FftTest, NothingToDo) {
     expect_same(outer, n, inner, rng_);
 }
 
-// Every radix before and behind the middle of a row, powers of two, lengths whose half is not smooth.
+// Every radix before and after the middle of a row, powers of two, lengths whose half is not smooth.
 TEST_F(FftTest, LongerLengthsEqualPlain) {
   for (int64_t n : {256, 257, 300, 512, 640, 1000, 1001, 1024, 1155, 1331, 2028, 2048, 2197, 2401, 3125, 4096, 4099})
     for (auto [outer, inner] : {std::pair<int64_t, int64_t>{1, 1}, {3, 1}, {1, 2}, {1, 17}})

@@ -44,7 +44,7 @@ GemmArgs<> f32_args(Shape3 s, bool ta, bool tb) {
           .result = DType::F32};
 }
 
-// Of all but the dot-product instructions, whose results have another definition.
+// All algorithms except those by dot-product instructions, whose results have another definition.
 std::vector<std::string_view> algorithm_names() {
   std::vector<std::string_view> out;
   for (size_t i = 0; i < static_cast<size_t>(GemmAlgorithm::Bf16Dot); ++i)
@@ -52,8 +52,9 @@ std::vector<std::string_view> algorithm_names() {
   return out;
 }
 
-// Runs a product that tells of its parts: each element is told of once, when it has its value. Rows of A are there once
-// they are asked for, each once, and unless they are read again somewhere else.
+// Runs a product with a prologue and an epilogue: the epilogue must see each element once, when it has its final value.
+// Rows of A exist only after the product requests them, each exactly once; rows that it does not read again are in a
+// buffer of the thread.
 template <class T>
 std::vector<T> told_in_parts(const runtime::FusedProduct& form, const std::vector<T>& a, std::byte* b, Shape3 s,
                              int64_t sam, int64_t sak) {
@@ -183,7 +184,7 @@ runtime::Target with_matrix_unit() {
   return target;
 }
 
-// Several chunks and blocks of k, strips and groups, panels of more and of less than 16 rows, odd edges.
+// Several chunks and blocks of k, strips and groups, panels of more and fewer than 16 rows, odd edges.
 TEST(Contract, MatrixUnit) {
   uint64_t seed = 40;
   for (int threads : {1, 2, 8}) {
@@ -195,7 +196,7 @@ TEST(Contract, MatrixUnit) {
   runtime::set_num_threads(2);
 }
 
-// Any bits, NaN, infinities and subnormal numbers among them, and results as they are accumulated.
+// Any bits, including NaN, infinities and subnormal numbers, and unrounded results.
 void expect_same_of_any_bits(const runtime::Target& target) {
   std::mt19937_64 rng(11);
   for (Shape3 s : {Shape3{1, 2, 2, 4}, Shape3{2, 3, 5, 2}, Shape3{1, 9, 13, 7}, Shape3{1, 2, 3, 600},
@@ -244,15 +245,14 @@ TEST(Contract, EmptyAndLarge) {
   expect_same<float>(DType::F32, {1, 141, 400, 520}, false, false, 1, 2);
   expect_same<float>(DType::F32, {1, 141, 400, 520}, true, true, 1, 3);
   expect_same<double>(DType::F64, {1, 141, 400, 520}, false, true, 1, 4);
-  // More than is packed at a time, of rows and of k.
+  // More rows and k than are packed at a time.
   expect_same<float>(DType::F32, {1, 2300, 30, 1100}, false, false, 1, 6);
   expect_same<float>(DType::F32, {1, 2300, 17, 1100}, true, true, 1, 7);
   expect_same<float>(DType::F32, {1, 41, 23, 26000}, false, true, 1, 8);
   expect_same<scalar::BFloat16>(DType::BF16, {2, 9, 400, 1100}, false, true, 1, 5);
 }
 
-// Few k and a result that the second-level cache does not hold, with odd edges; by matrix instructions too, where there
-// are some.
+// Few k and a result larger than L2, with odd edges; by matrix instructions too, if there are any.
 TEST(Contract, FewTermsManyResults) {
   runtime::set_num_threads(2);
   const Shape3 s{1, 803, 709, 13};
@@ -264,7 +264,8 @@ TEST(Contract, FewTermsManyResults) {
   }
 }
 
-// A wide strip for each thread, and rows 4, 8 and 16 KiB apart, which a tile leaves for others or which are copied.
+// A wide strip for each thread, and rows 4, 8 and 16 KiB apart, which a tile copies for others or which are copied
+// before.
 TEST(Contract, WideStripsAndCrowdedRows) {
   runtime::set_num_threads(2);
   expect_same<float>(DType::F32, {1, 61, 905, 700}, false, false, 1, 30);
@@ -274,7 +275,7 @@ TEST(Contract, WideStripsAndCrowdedRows) {
       expect_same<float>(DType::F32, {1, m, 45, k}, false, true, 1, k + m);
 }
 
-// Many threads pack rows for themselves, also those of tasks that they take over from others.
+// Many threads each pack their own rows, including those of tasks that they take over from others.
 TEST(Contract, ManyThreads) {
   const uint64_t seed = std::random_device{}();
   int trial = 0;
@@ -291,7 +292,7 @@ TEST(Contract, ManyThreads) {
   runtime::set_num_threads(2);
 }
 
-// Sums of so many terms that they are cut into parts.
+// Sums of enough terms to be cut into parts.
 TEST(Contract, LongSums) {
   uint64_t seed = 100;
   for (Shape3 s : {Shape3{1, 1, 1, 16385}, Shape3{1, 1, 1, 200'000}, Shape3{1, 1, 37, 50'000}, Shape3{1, 5, 1, 33'000},
@@ -317,7 +318,7 @@ TEST(Contract, LongSumsAreAccurate) {
   }
 }
 
-// Rows of a large product are computed strip by strip: any two of them are as if they were alone.
+// Rows of a large product are computed strip by strip: any two of them have the bits of a product of these two alone.
 TEST(Contract, LongSumsOfManyRows) {
   runtime::set_num_threads(2);
   const int64_t m = 1100, n = 1001, k = 16'400;
@@ -357,7 +358,7 @@ TEST(Contract, ZerosHaveNoSign) {
         }
 }
 
-// One row or one column has four chains in a block: every length of the last turns, matrices that caches hold and
+// One row or one column has four chains in a block: every length of the remainder, matrices that fit in caches and
 // larger ones.
 TEST(Contract, OneRowEqualsDefinition) {
   uint64_t seed = std::random_device{}();
@@ -378,7 +379,7 @@ TEST(Contract, OneRowEqualsDefinition) {
   }
 }
 
-// Up to 32 rows, odd columns and blocks of k for every way in which B is stored.
+// Up to 32 rows, odd columns and blocks of k for every layout of B.
 TEST(Contract, ThinEqualsDefinition) {
   uint64_t seed = std::random_device{}();
   std::mt19937_64 rng(seed);
@@ -410,8 +411,7 @@ TEST(Contract, ThinByLongColumns) {
     }
 }
 
-// Many rows and few columns, and the other way round: odd columns, blocks of k, every way in which the factors are
-// stored.
+// Many rows and few columns, and the reverse: odd columns, blocks of k, every layout of the factors.
 TEST(Contract, FlatEqualsDefinition) {
   uint64_t seed = std::random_device{}();
   std::mt19937_64 rng(seed);
@@ -427,7 +427,7 @@ TEST(Contract, FlatEqualsDefinition) {
     expect_same<double>(DType::F64, s, ta, tb, 1, seed + trial);
     if (HasFatalFailure()) return;
   }
-  expect_same<float>(DType::F32, {1, 100, 250, 5000}, false, false, 1, seed);  // k is packed in two goes
+  expect_same<float>(DType::F32, {1, 100, 250, 5000}, false, false, 1, seed);  // k is packed in two steps
 }
 
 // Each algorithm, also where another would be chosen.

@@ -49,7 +49,7 @@ void expect_same(const routines::GemmArgs<>& args, std::mt19937_64& rng) {
       << name_of(args.dtype) << " " << args.m << " by " << args.n << " by " << args.k;
 }
 
-// Whatever the columns, the blocks of k and the threads.
+// For any number of columns, blocks of k and threads.
 TEST(Repacked, EqualsDefinition) {
   std::mt19937_64 rng(7);
   int trial = 0;

@@ -1,4 +1,4 @@
-// The decision list among GEMM algorithms, for processors whose facts are given.
+// The decision list among GEMM algorithms, for processors with given facts.
 #include "kernels/gemm/select.h"
 
 #include <gtest/gtest.h>
