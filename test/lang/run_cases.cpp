@@ -105,7 +105,7 @@ struct StderrCapture {
 
 int g_graphs = 0, g_kernels = 0;
 
-// What cannot be thrown from within a compilation, where it would only abandon a trace.
+// Errors that cannot be thrown from within a compilation, where they would only abandon a trace.
 std::string g_ir_failure;
 
 uint32_t add_text(std::string text) { return add_source("<ir>", std::move(text), SourceKind::Eval); }

@@ -61,7 +61,7 @@ const std::map<std::string, std::set<std::string>> kForeign = {
     {"pcre2", {"tokenizers"}},
 };
 
-// The longest folder of the table that the path lies in ("scalar/math/x.h" is part of scalar), or "".
+// The longest folder of the table that contains the path ("scalar/math/x.h" is part of scalar), or "".
 std::string layer_of(const std::string& path) {
   std::string best;
   for (const auto& [layer, below] : kMayInclude)
@@ -76,7 +76,7 @@ std::set<std::string> reachable(const std::string& layer) {
   return seen;
 }
 
-// Whether a layer knows of ops: it has their type, or includes a layer that does.
+// Whether a layer can use ops: it has their type, or includes a layer that does.
 bool knows_ops(const std::string& layer) { return layer == "graph" || reachable(layer).count("graph"); }
 
 struct Include {
@@ -103,8 +103,8 @@ std::vector<Include> includes_of(const fs::path& root) {
   return out;
 }
 
-// Planning is the same for every device. What knows this processor is its back end, the code it makes and its tools;
-// and code for a GPU, whose routines without a form for it run here.
+// Planning is the same for every device. Only these may depend on the CPU: its back end, its code and its tools; and
+// code for a GPU, whose routines without a form for it run on the CPU.
 TEST(Layers, OnlyTheBackEndOfAProcessorKnowsIt) {
   fs::path root = fs::path(TEST_DIR) / "../../src";
   for (const Include& i : includes_of(root)) {
@@ -122,8 +122,8 @@ TEST(Layers, OnlyTheBackEndOfAProcessorKnowsIt) {
   }
 }
 
-// Memory may be a device's. Above runtime all read it through views of the host (Tensor::bytes, Buffer::host), which
-// fetch it; those who make an array on the host write to it.
+// Memory may be a device's. Above runtime all code reads it through views of the host (Tensor::bytes, Buffer::host),
+// which fetch it; only code that creates an array on the host writes to it.
 TEST(Layers, OnlyMakersOfArraysWriteToMemory) {
   const std::set<std::string> makers = {"builtins/arrays/arrays.cpp",
                                         "builtins/arrays/create.cpp",
@@ -150,7 +150,7 @@ TEST(Layers, OnlyMakersOfArraysWriteToMemory) {
                                         "trace/size_values.cpp",
                                         "trace/traced.cpp",
                                         "value/equal.cpp"};
-  // Those that hand a pointer to code that takes no const one.
+  // Files that pass a pointer to code that takes no const pointer.
   const std::set<std::string> casts = {"compiler/eager.cpp", "embed/dlpack.cpp"};
   const std::set<std::string> below = {"support", "tensor",        "scalar",       "routines",   "runtime",
                                        "kernels", "codegen/block", "codegen/llvm", "codegen/gpu"};
@@ -217,8 +217,8 @@ TEST(Layers, HeadersAreGuarded) {
   }
 }
 
-// A fact about an op is a field of its entry. Code that asks for a name, or for the entry of a name, knows something
-// that the entry does not say; only the ops themselves and the passes, which relate ops, may.
+// A fact about an op is a field of its entry. Code that compares a name, or looks up the entry of a name, depends on a
+// fact that is not in the entry; only the ops themselves and the passes, which relate ops, may.
 TEST(Layers, CompareNoOpNames) {
   std::string names;
   for (const sheaf::ops::OpDef* d : sheaf::ops::all_ops())

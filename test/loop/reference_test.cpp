@@ -1,4 +1,4 @@
-// What the reference executor says about the corners of its definition.
+// The reference executor at the corner cases of its definition.
 #include "loop/reference.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Reference, NaNWinsAndTheFirstOfEqualsStays) {
   EXPECT_TRUE(std::signbit(reduce<float>({0.0f, -0.0f}, Combine::Min, DType::F32)));
 }
 
-// The bracketing of a sum, written out independently.
+// The bracketing of a sum, implemented independently.
 TEST(Reference, SumsInLanesAndBlocks) {
   std::vector<float> x(3 * kReduceBlock + 77);
   for (size_t i = 0; i < x.size(); ++i)

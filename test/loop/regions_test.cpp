@@ -9,7 +9,7 @@ namespace {
 
 constexpr WorkRates kOneEach{.element = 1, .elementary = 10, .start = 0, .scalar = 0, .call = 0};
 
-// rows * ceil(n / 4) pieces of at most four elements: a load, an exponential and a store each.
+// rows * ceil(n / 4) chunks of at most four elements: a load, an exponential and a store each.
 TEST(KernelWork, GrowsWithArithmeticOnSizes) {
   Builder b("pieces");
   int in = b.buffer(DType::F32, false), out = b.buffer(DType::F32, true);

@@ -1,5 +1,5 @@
-// Batching rules of windows and random draws: a batch at once gives what its examples give one by one. window and
-// unwindow are adjoint.
+// Batching rules of windows and random draws: a batch gives the results of its examples one by one. window and unwindow
+// are adjoint.
 #include <gtest/gtest.h>
 
 #include "ops/random.h"
@@ -56,8 +56,8 @@ TEST_F(Batch, Windows) {
   expect_batch_rule("unwindow", {normals({3, 2, 2, 3, 2, 3})}, {true}, back);
 }
 
-// One of the factors is shared by all examples, from either side. A product of one row sums in another order than one
-// of several.
+// All examples share one of the factors, on either side. A product with one row sums in another order than one with
+// several.
 TEST_F(Batch, Products) {
   const double near = 1e-5;
   for (int64_t inner : {1, 2})

@@ -1,5 +1,5 @@
-// Every op through the reference executor, the block executor, native code and the way programs run it: the same bits
-// for all dtypes, odd shapes and storage orders, and the same first failed check.
+// Every op through the reference executor, the block executor, native code and as programs run it: the same bits for
+// all dtypes, odd shapes and storage orders, and the same first failed check.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -78,7 +78,7 @@ void compare_all(const OpDef& op) {
     for (const OpCase& c : cases_of(op, dtype, Data::Wild))
       for (Storage how : kStorages) {
         std::vector<Tensor> in = c.make(rng);
-        // Stretching an index is fine too: it is read only.
+        // Broadcasting an index is fine too: it is only read.
         for (Tensor& t : in)
           t = stored_as(t, how);
         SCOPED_TRACE(c.label + " " + std::string(sheaf::name_of(dtype)) + " " + name_of(how) +
@@ -101,7 +101,7 @@ std::vector<const OpDef*> computed_ops() {
 INSTANTIATE_TEST_SUITE_P(Ops, Executors, ::testing::ValuesIn(computed_ops()),
                          [](const auto& info) { return std::string(info.param->name); });
 
-// Larger than one parallel piece and many vector blocks.
+// Larger than one parallel chunk and many vector blocks.
 TEST(Executors, AgreeOnLargeArrays) {
   Rng rng(test_seed());
   for (const char* name : {"add", "mul", "exp", "where", "lt"})
@@ -132,7 +132,7 @@ TEST(Executors, AgreeOnTheFirstBadIndex) {
   }
 }
 
-// Movement that is only a view, against its definition by indices.
+// Movement ops that are only views, against their definition by indices.
 TEST(Views, AreWhatTheySay) {
   Rng rng(test_seed());
   auto at = [](const Tensor& t, const Dims& index) {

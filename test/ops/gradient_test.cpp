@@ -31,7 +31,7 @@ double inner(const Tensor& a, const Tensor& b) {
   return sum;
 }
 
-// x + h v, stored the way x is.
+// x + h v, with the layout of x.
 Tensor moved(const Tensor& x, double h, const Tensor& v, Storage how) {
   Tensor out = copy_of(x);
   for (int64_t i = 0; i < out.num_elems(); ++i)
@@ -85,7 +85,7 @@ void expect_vjp_matches(const Function& f, const std::vector<Tensor>& x, Storage
   EXPECT_NEAR(expected, actual, kTolerance * magnitude);
 }
 
-// The op as a function of its float inputs; the others stay what they are.
+// The op as a function of its float inputs; the others are fixed.
 Function function_of(const OpDef& op, const Attrs& attrs, const std::vector<Tensor>& in) {
   return [&op, attrs, in](const Operands& floats) {
     Operands all;
@@ -106,7 +106,7 @@ std::vector<Tensor> floats_of(const std::vector<Tensor>& in) {
   return out;
 }
 
-// Between floats: a cast to a narrow type is a staircase, for which differences say nothing.
+// Between floats: a cast to a narrow type is a staircase, for which differences are meaningless.
 bool is_smooth(const OpDef& op, const OpCase& c) {
   return op.name != "cast" || c.attrs.get<DType>("dtype") == DType::F64;
 }
@@ -142,7 +142,7 @@ TEST_P(Gradient, MatchesDifferences) { check_order(1); }
 TEST_P(Gradient, SecondOrderMatchesDifferences) { check_order(2); }
 TEST_P(Gradient, ThirdOrderMatchesDifferences) { check_order(3); }
 
-// Inputs that are views: the rules read them and give adjoints of their sizes.
+// Inputs that are views: the rules read them and return adjoints of their sizes.
 TEST_P(Gradient, OfViewsMatchesDifferences) {
   for_each_case(DType::F64, [&](const OpCase& c, Rng& rng) {
     std::vector<Tensor> in = c.make(rng), x = floats_of(in);
@@ -151,8 +151,8 @@ TEST_P(Gradient, OfViewsMatchesDifferences) {
   });
 }
 
-// How large the terms are whose sum is an adjoint, for each input: the sum itself may be far smaller, where they
-// cancel, and its rounding error is that of the terms. Other signs of the outputs' adjoints cancel otherwise.
+// The size of the terms whose sum is an adjoint, for each input: the sum itself may be far smaller if they cancel, but
+// its rounding error is that of the terms. With other signs of the outputs' adjoints other terms cancel.
 std::vector<double> magnitudes_of_terms(const Function& f, const Operands& x, const std::vector<Tensor>& w, Rng& rng) {
   constexpr int kSigns = 8;
   std::vector<double> out(x.size(), 1);
@@ -251,7 +251,7 @@ TEST(ZeroDerivative, IsZero) {
   }
 }
 
-// What a kink's derivative is, by the documentation of the op.
+// The derivative at a kink, by the documentation of the op.
 TEST(Kinks, HaveTheirDocumentedGradient) {
   trace::install();
   auto value = [](double x) { return constant(DType::F64, x); };

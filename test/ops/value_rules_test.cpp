@@ -1,4 +1,4 @@
-// What entries say about the values of their outputs (sizes, ranges, overflow), against the values.
+// The entries' rules about values of their outputs (sizes, ranges, overflow), against the values.
 #include <gtest/gtest.h>
 
 #include "compiler/eager.h"

@@ -1,5 +1,5 @@
-// Plans made by hand: what each kind of step does, who owns the memory, and what a failed check or a stop leaves
-// behind.
+// Plans built by hand: the effect of each kind of step, the ownership of memory, and the state after a failed check or
+// a stop.
 #include "runtime/cpu_runner.h"
 
 #include <gtest/gtest.h>
@@ -202,7 +202,7 @@ TEST(CpuRunner, AWhileRunsAsLongAsItsTestSays) {
   loop.buffers = {input(0), output(0), scratch(0)};
   EXPECT_EQ(run(plan_of({loop}), {floats({0, 1})}), (std::vector<float>{6, 7}));
   EXPECT_EQ(run(plan_of({loop}), {floats({9, 1})}), (std::vector<float>{9, 1}));
-  // Its reverse runs once for each iteration, with the adjoint as the last input.
+  // Its backward plan runs once for each iteration, with the adjoint as the last input.
   loop.reverse = body(100, 1);
   loop.adjoints = {{8}, {0}, 64};
   loop.buffers = {input(0), input(1), output(0), scratch(0)};

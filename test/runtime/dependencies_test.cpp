@@ -17,7 +17,7 @@ Access at(int64_t offset, int64_t bytes = 64) { return {scratch(offset), bytes};
 TEST(Dependencies, ReadersWaitForWriters) {
   EXPECT_EQ(dependencies(plan_of({launch({kIn}, {at(0)}), launch({kIn}, {at(64)}), launch({at(0), at(64)}, {kOut})})),
             (Found{{ReadAfterWrite, 0, 2}, {ReadAfterWrite, 1, 2}}));
-  // Side by side: nothing is shared but what both read.
+  // Independent: they share only bytes that both read.
   EXPECT_EQ(dependencies(plan_of({launch({kIn}, {at(0)}), launch({kIn}, {at(64)})})), Found{});
 }
 
@@ -30,7 +30,7 @@ TEST(Dependencies, WritersWaitForReadersOfMemoryThatIsReused) {
 TEST(Dependencies, WritersOfTheSameBytesKeepTheirOrder) {
   EXPECT_EQ(dependencies(plan_of({launch({kIn}, {at(0)}), launch({kIn}, {at(60, 8)})})),
             (Found{{WriteAfterWrite, 0, 1}}));
-  // The second has taken the place of the first but for four bytes.
+  // The second has replaced the first except for four bytes.
   EXPECT_EQ(dependencies(plan_of({launch({}, {at(0)}), launch({}, {at(4)}), launch({at(8, 8)}, {kOut})})),
             (Found{{WriteAfterWrite, 0, 1}, {ReadAfterWrite, 1, 2}}));
   EXPECT_EQ(dependencies(plan_of({launch({}, {at(0)}), launch({}, {at(4)}), launch({at(0, 8)}, {kOut})})),

@@ -1,4 +1,4 @@
-// Blocks of a device's memory: they never overlap, join again when they are given back, and segments go back whole.
+// Blocks of a device's memory: they never overlap, coalesce when they are freed, and segments are returned as a whole.
 #include "runtime/device_memory.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(DeviceMemory, SegmentsOfNeighboursStayApart) {
   EXPECT_EQ(b, a + kSegment);
   memory.give(a, kSegment);
   memory.give(b, kSegment);
-  const uint64_t both = memory.take(2 * kSegment);  // of a segment of its own: no block spans two
+  const uint64_t both = memory.take(2 * kSegment);  // in its own segment: no block spans two
   EXPECT_NE(both, a);
   bool waited = false;
   memory.trim([&] { waited = true; });

@@ -1,7 +1,6 @@
-// Plans as graphs: random plans over memory that is used again and again have the results of the processor, whatever
-// the order in which the device runs what may run side by side, and whatever the addresses. On the simulated device,
-// and on a GPU where there is one, or a library that plays its driver (ctest runtime_cuda). Faults: a missing edge, a
-// lost change of addresses, a launch that is not guarded.
+// Plans as graphs: random plans that reuse memory heavily have the results of the CPU, for any order of independent
+// steps and any addresses. On the simulated device, and on a GPU if there is one, or with the fake driver (ctest
+// runtime_cuda). Faults: a missing edge, a lost change of addresses, a launch that is not guarded.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -64,8 +63,8 @@ struct Counting final : ForwardingDevice {
   int steps = 0, graphs = 0, recorded = 0, waits = 0, sent = 0;
 };
 
-// In the second run and later ones. A check and a number that is wanted: one wait for both; neither: none. Small inputs
-// travel together.
+// In the second run and later ones. A check and a number that the host needs: one wait for both; neither: none. Small
+// inputs are sent together.
 TEST_P(Graphs, OneLaunchAndAtMostOneWait) {
   for (bool checks : {false, true})
     for (bool wanted : {false, true}) {
@@ -99,7 +98,7 @@ TEST_P(Graphs, OneLaunchAndAtMostOneWait) {
     }
 }
 
-// What a launch costs, one by one and in a graph, in a chain and in four chains side by side.
+// The cost of a launch, one by one and in a graph, in a chain and in four independent chains.
 TEST_P(Graphs, Rates) {
   if (!std::getenv("SHEAF_RATES")) GTEST_SKIP() << "SHEAF_RATES is not set";
   constexpr int kLaunches = 400, kRuns = 50;

@@ -1,5 +1,5 @@
-// Calls of a library as steps of a device: one by one and in graphs, at addresses that change. On a GPU, or on
-// libraries that play one (ctest runtime_cuda). Matrices have a 1 or -1 in each row and column: so have their products,
+// Calls of a library as steps of a device: one by one and in graphs, at addresses that change. On a GPU, or with the
+// fake libraries (ctest runtime_cuda). Matrices have one 1 or -1 in each row and column, and so have their products,
 // which are exact and depend on the order of the factors.
 #include <algorithm>
 #include <array>
@@ -89,7 +89,7 @@ class LibraryCalls : public EachDevice {
     if (!planned_) GTEST_SKIP() << "no cuBLASLt";
     use_workspace(planned_->workspace_bytes());
   }
-  // Of products that are made from now on, as if they also copied their operands.
+  // Of products created from now on, as if they also copied their operands.
   void use_workspace(int64_t bytes) { code_ = std::make_shared<ProductCode>(planned_, bytes); }
   Launch multiply(Place a, Place b, Place c) const {
     Launch l = launch({{a, kMatrixBytes}, {b, kMatrixBytes}}, {{c, kMatrixBytes}});
@@ -97,7 +97,7 @@ class LibraryCalls : public EachDevice {
     l.buffers = {a, b, c};
     return l;
   }
-  // Memory is used again, and some steps may run side by side.
+  // Memory is reused, and some steps may run in parallel.
   Plan plan() const {
     Plan p;
     p.scratch_bytes = 3 * kMatrixBytes;
@@ -126,12 +126,12 @@ INSTANTIATE_TEST_SUITE_P(, LibraryCalls, ::testing::Values("Cuda"),
 
 TEST_P(LibraryCalls, AlgorithmsAreChosenOnce) { EXPECT_EQ(cuda_device(0).plan_product(product()), planned_); }
 
-// The first run is step by step; later ones are graphs, recorded or changed for the addresses at hand.
+// The first run is step by step; later ones are graphs, recorded or updated for the current addresses.
 TEST_P(LibraryCalls, RunInGraphsAtAnyAddress) {
   Recording device(cuda_device(0));
   const DeviceRunner runner(plan(), device);
   Random r(3);
-  std::vector<std::vector<Tensor>> kept;  // results whose memory is not given to later runs
+  std::vector<std::vector<Tensor>> kept;  // results whose memory later runs do not reuse
   for (int run = 0; run < 24; ++run) {
     std::array<Matrix, 3> matrices;
     std::vector<Tensor> in;
@@ -149,7 +149,7 @@ TEST_P(LibraryCalls, RunInGraphsAtAnyAddress) {
   EXPECT_LE(device.recorded, 4) << "graphs are changed, not recorded again";
 }
 
-// Two that could run side by side have a workspace each, unless it is large: then one waits for the other.
+// Two independent steps have a workspace each, unless it is large: then one waits for the other.
 TEST_P(LibraryCalls, LargeWorkspacesAreShared) {
   auto workspace_of_two = [&](int64_t bytes) {
     use_workspace(bytes);

@@ -8,7 +8,7 @@ constexpr uint32_t kDivisor = 61;
 
 Place some_scratch(Random& r) { return scratch(4 * r.below((kScratch - kBytes) / 4 + 1)); }
 
-// What a run gives: the numbers of its outputs, or the check that failed.
+// The result of a run: the numbers of its outputs, or the check that failed.
 using Answer = std::vector<int64_t>;
 template <class Run>
 Answer answer_of(Run run) {
@@ -44,7 +44,7 @@ Plan MixPlans::random(uint64_t seed, bool nests) const {
     p.outputs.push_back({DType::U32, {kElements}, {1}, output(o)});
     p.output_buffers.push_back({kBytes, r.below(2) ? o : -1});
   }
-  // Inputs that an output may have taken over are read no more.
+  // Inputs that an output may have taken over are not read any more.
   auto later = [&] { return r.below(3) ? some_scratch(r) : output(r.below(kOutputs)); };
   for (int i = r.below(12); i > 0; --i) {
     if (!nests || r.below(3)) {
@@ -99,7 +99,7 @@ Plan MixPlans::scan(int64_t turns, bool reverse) const {
 int wrong_answers(const Plan& on_cpu, const Plan& plan, Device& device, uint64_t seed) {
   Random r(seed);
   const DeviceRunner runner(plan, device);
-  std::vector<Tensor> kept;  // so that memory is not always the same
+  std::vector<Tensor> kept;  // so that addresses differ between runs
   int wrong = 0;
   for (int n = 0; n < 8; ++n) {
     std::vector<Tensor> here, there, copies;

@@ -1,5 +1,5 @@
-// Steps of a product with a prologue and an epilogue: whatever tiles the product completes, and however often it reads
-// rows of its factor, the result is that of the launches one after the other.
+// Steps of a product with a prologue and an epilogue: for any tiles that the product completes, and any number of reads
+// of its factor's rows, the result is that of the launches one after the other.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -135,7 +135,7 @@ TEST(ProductStep, AnyTilesGiveTheSame) {
         }
 }
 
-// Totals of blocks that end where no row does: those that no tile completes are computed at the end.
+// Totals of blocks that do not end with a row: blocks that no tile completes are totalled at the end.
 TEST(ProductStep, BlocksOfElementsAreTakenWhenTheyAreComplete) {
   for (int64_t unit : {4, 7, 35})
     for (int64_t rows : {1, 3, 7})

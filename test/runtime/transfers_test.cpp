@@ -1,5 +1,5 @@
-// Bytes to a device and back: in pieces of every size, more than the memory that they pass through, and while what was
-// sent before is still under way.
+// Bytes to a device and back: in chunks of every size, more than the staging memory, and while earlier transfers are
+// still in flight.
 #include "runtime/each_device.h"
 
 namespace sheaf::runtime {
@@ -23,7 +23,7 @@ TEST_P(Transfers, WhatWasSentComesBack) {
   }
 }
 
-// Three megabytes in small pieces, without a wait.
+// Three megabytes in small chunks, without a wait.
 TEST_P(Transfers, SmallPiecesFollowEachOther) {
   constexpr size_t kCount = 1000, kSize = 3000;
   const Ref<Buffer> there = Buffer::allocate(device(), kCount * kSize);

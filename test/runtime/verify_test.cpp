@@ -1,4 +1,4 @@
-// Plans that break one rule each, beside those that keep it.
+// Plans that break one rule each, next to plans that keep it.
 #include "runtime/verify.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(VerifyPlan, NothingThatIsReadLaterIsWrittenOver) {
 TEST(VerifyPlan, OutputsHoldTheirValuesInTheEnd) {
   expect_problem(plan_of({launch({kIn}, {{output(0), 32, 100}})}),
                  "the end: value 100 (64 bytes at output 0) is read bef");
-  // Another value may wait there for a while.
+  // Another value may be stored there in between.
   Access waits{output(0), 64, 5};
   expect_right(plan_of({launch({kIn}, {waits}), launch({waits}, {kOut})}));
   expect_problem(plan_of({launch({kIn}, {kOut}), launch({kIn}, {waits})}), "but value 5 was written over it");

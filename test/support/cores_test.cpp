@@ -20,7 +20,7 @@ TEST(Cores, ListsOfTheSystem) {
 }
 
 // Topologies: 4 cores of two threads, numbered as Intel's and as AMD's servers do; 64 cores without a second thread; a
-// system that does not say.
+// system that does not report it.
 TEST(Cores, ThreadsOfACoreAreOne) {
   auto far = [](int cpu) { return std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4); };
   auto near = [](int cpu) { return std::to_string(cpu / 2 * 2) + "-" + std::to_string(cpu / 2 * 2 + 1); };

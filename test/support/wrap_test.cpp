@@ -11,7 +11,7 @@ TEST(Wrap, BreaksBetweenWords) {
   EXPECT_EQ(wrapped("", 30), "");
   EXPECT_EQ(wrapped("short", 30), "short\n");
   EXPECT_EQ(wrapped("one two three four five six seven", 20), "one two three four\nfive six seven\n");
-  // What continues a line has its indentation, and more if asked.
+  // A continuation line has the indentation of its line, and more if requested.
   EXPECT_EQ(wrapped("  one two three four five six seven\nx", 24), "  one two three four\n  five six seven\nx\n");
   EXPECT_EQ(wrapped("  one two three four five six seven\nx", 24, 2), "  one two three four\n    five six seven\nx\n");
 }

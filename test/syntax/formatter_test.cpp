@@ -14,7 +14,7 @@
 namespace sheaf::syntax {
 namespace {
 
-// Formats, and checks what must hold of every text.
+// Formats, and checks the invariants of every text.
 std::string format(const std::string& text, int width = 100) {
   std::string once = format_source(text, width);
   EXPECT_EQ(once, format_source(once, width)) << "not idempotent on:\n" << text;
@@ -71,7 +71,7 @@ std::set<std::string> quoted_words(const std::string& path, const std::string& f
   return words;
 }
 
-// Editors indent by two what the formatter indents by two, and nothing else.
+// Editors indent by two exactly the forms that the formatter indents by two.
 TEST(Formatter, EditorsKnowTheSameBodies) {
   std::set<std::string> names, bodies;
   for (const char* list : {"sheaf-definition-forms", "sheaf-special-forms", "sheaf-functions", "sheaf-body-forms"})
@@ -144,13 +144,13 @@ TEST(Formatter, BreaksLongLines) {
 TEST(Formatter, WrapsLongLinesOfBrokenForms) {
   expect_rows(
       {
-          // What does not fit on the author's line begins the next one; keys keep their values.
+          // Elements that do not fit on the author's line begin the next one; keys keep their values.
           {"{:a (f 100) :b (g 200)\n:c (h 3) :d 4}", "{:a (f 100)\n :b (g 200)\n :c (h 3) :d 4}\n"},
           {"(f :a (f 100) :b (g 200)\n:c 3)", "(f :a (f 100)\n   :b (g 200)\n   :c 3)\n"},
           {"(str aaaa bbbb cccc dddd\n\"e\")", "(str aaaa bbbb cccc\n     dddd\n     \"e\")\n"},
           {"[aaaa (f b) (g c) (h d)\n(i e)]", "[aaaa (f b) (g c)\n (h d)\n (i e)]\n"},
           {"(do aaaa (f b) (g c d)\n(i e))", "(do aaaa (f b)\n  (g c d)\n  (i e))\n"},
-          // What fits nowhere stays where it is and is broken itself.
+          // An element that fits nowhere stays in place and is broken itself.
           {"(f a (ggggg hhhhh iiiii jjjjj)\nb)", "(f a (ggggg hhhhh\n            iiiii\n            jjjjj)\n   b)\n"},
       },
       20);

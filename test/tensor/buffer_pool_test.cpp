@@ -1,4 +1,4 @@
-// Blocks that come back are used again, and what nobody wants any more goes.
+// Freed blocks are reused, and blocks that stay unused are unmapped.
 #include "tensor/buffer_pool.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ TEST(BufferPool, ReusesABlockForASizeNearIt) {
   pool().give(second, 1'001'000);
 }
 
-// One block after the other, each a little larger: what stays is a block of each size class, not of each size.
+// One block after the other, each a little larger: one block of each size class remains, not one of each size.
 TEST(BufferPool, SizesThatGrowLeaveLittle) {
   pool().release_kept();
   size_t all = 0;

@@ -1,4 +1,4 @@
-// Buffers whose memory is elsewhere, in a space that counts what it is asked for.
+// Buffers with memory in another space, which counts requests.
 #include "tensor/buffer.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace sheaf {
 namespace {
 
-// Its addresses are those of the host with a bit turned, so that nobody can follow them by mistake.
+// Its addresses are those of the host with a flipped bit, so that dereferencing one by mistake faults.
 class Elsewhere final : public Space {
  public:
   static constexpr uint64_t kMoved = uint64_t{1} << 62;

@@ -1,4 +1,5 @@
-// Expressions are simplified so that those which are always equal are the same, and questions about them become facts.
+// Expressions are simplified so that expressions that are always equal are identical, and comparisons of them become
+// facts.
 #include "tensor/size.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// Damaged documents: whatever they hold, a tokenizer is made or a UserError says why not, and what was made can be
-// used.
+// Damaged documents: the loader returns a usable tokenizer or throws a UserError that says why not.
 #include <gtest/gtest.h>
 
 #include <fstream>

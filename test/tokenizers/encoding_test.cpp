@@ -1,4 +1,4 @@
-// What tokens are known to be besides their ids, texts cut and padded: against the `tokenizers` library
+// Facts about tokens besides their ids, and texts truncated and padded: against the `tokenizers` library
 // (make_encoding_goldens.py).
 #include <gtest/gtest.h>
 
@@ -125,7 +125,7 @@ TEST_P(Encodings, BytesAndCharactersAgree) {
   }
 }
 
-// What the document says, as "enable_truncation" and "enable_padding" of the library write it.
+// The document's settings, as "enable_truncation" and "enable_padding" of the library write them.
 TEST(Settings, AreReadFromTheDocument) {
   Json document = Json::parse(read_golden("bert.json"));
   document["truncation"] = {{"direction", "Left"}, {"max_length", 9}, {"strategy", "OnlySecond"}, {"stride", 2}};

@@ -24,7 +24,7 @@ class Cache : public testing::Test {
         n += e.is_regular_file();
     return n;
   }
-  // Asked of the program, not of the cache: one that keeps nothing must fail here.
+  // Queried from the program, not from the cache: a cache that keeps nothing must fail here.
   bool native() { return !contains(box_.run("--emit=llvm p.shf").out, "no LLVM"); }
   Sandbox box_;
 };

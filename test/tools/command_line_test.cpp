@@ -45,7 +45,7 @@ TEST(CommandLine, RunsWhatAPipeHolds) {
   EXPECT_EQ(s.run("--version >/dev/null; (echo '(* 6 7)' | '" SHEAF_BINARY "' /dev/stdin)").out, "42\n");
 }
 
-// A program that does not ask (interrupted?) ends as any other that is interrupted: 128 + the number of the signal.
+// A program that does not call (interrupted?) ends like any interrupted program: 128 + the number of the signal.
 TEST(CommandLine, ControlCEndsAProgram) {
   Sandbox s;
   Result r = s.run("--version; timeout --preserve-status -s INT 1 '" SHEAF_BINARY "' -c '(while true [x 0] (+ x 1))'");
@@ -56,13 +56,13 @@ TEST(CommandLine, ControlCEndsAProgram) {
             "' -c '(while true [x 0] (do (nested {:a.b.c.d.e.f.g.h 1}) x))'");
   EXPECT_EQ(r.status, 130);
   EXPECT_TRUE(contains(r.err, "error: Interrupted")) << r.err;
-  // Also one that goes on after every error.
+  // Also a program that continues after every error.
   r = s.run("--version; timeout --preserve-status -k 20 -s INT 1 '" SHEAF_BINARY
             "' -c '(while true [x 0] (try (repeat [i 100000] [a x] (+ a i)) (catch e 1)))'");
   EXPECT_EQ(r.status, 130);
 }
 
-// Also one that waits for input or for a future, so that nobody looks for the request.
+// Also a program that waits for input or for a future, so that nothing polls the request.
 TEST(CommandLine, ControlCEndsAProgramThatWaits) {
   Sandbox s;
   for (const char* name : {"pipe", "open"})
@@ -111,7 +111,7 @@ TEST(CommandLine, ModulesUnderAnotherName) {
   EXPECT_EQ(r.err, "");
 }
 
-// Under an alias a module keeps its names apart from those of others and of the program.
+// Under an alias a module's names are separate from those of others and of the program.
 TEST(CommandLine, ModulesWithTheSameNames) {
   Sandbox s;
   s.write("a.shf",
@@ -128,7 +128,7 @@ TEST(CommandLine, ModulesWithTheSameNames) {
   EXPECT_EQ(out("(use a :as a) (use b :as b) (print (a/init) (b/init) a/rate b/rate (map a/only-a (list 1)))"),
             "['a', 2] ['b', 3, 7] 2 3 ['own']\n");
   EXPECT_EQ(out("(use a :as a) (def rate 9) (defn init [] (list rate (a/init))) (print (init))"), "[9, ['a', 2]]\n");
-  // Macros and their helpers, as the module means them; the library's names stay the library's; others need no alias.
+  // Macros and their helpers have the module's meaning; the library's names stay the library's; others need no alias.
   EXPECT_EQ(out("(use a :as a) (print (a/doubled 4) (relu -1) (only-a 1))"), "[2, 8] 0.0 own\n");
   EXPECT_EQ(out("(use a :as a) (use b) (print (init) (a/init))"), "['b', 3, 7] ['a', 2]\n");
   EXPECT_EQ(out("(use user) (print (both) (init))"), "[['a', 2], ['b', 3, 7]] ['b', 3, 7]\n");
@@ -255,7 +255,7 @@ TEST(CommandLine, Errors) {
   EXPECT_FALSE(contains(r.err, "\033["));
 }
 
-// An option says what it takes, whatever the command is.
+// An option states its arguments, for every command.
 TEST(CommandLine, ValuesOfOptions) {
   Sandbox s;
   auto said = [&](const std::string& words) {
@@ -318,7 +318,7 @@ TEST(CommandLine, MemoryLimit) {
   EXPECT_EQ(s.run("--max-memory lots -c 1").status, 1);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those hold memory themselves
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers hold memory themselves
 // Lists are no tensors.
 TEST(CommandLine, MemoryLimitSeesAllThatTheProcessHolds) {
   Sandbox s;
@@ -338,7 +338,7 @@ size_t peak_kb(Sandbox& s, const std::string& options) {
   return static_cast<size_t>(n * 1024);  // less than 1 GB, or the unit makes the number too small to fail
 }
 
-// A size that never comes again leaves nothing behind: neither blocks of memory, nor code, nor kernels.
+// A size that never recurs leaves nothing behind: neither blocks of memory, nor code, nor kernels.
 TEST(Memory, SizesThatGrowDoNotMakeTheProcessGrow) {
   Sandbox s;
   s.write("f.shf",
@@ -384,7 +384,7 @@ TEST(DeepRecursion, EndsBeforeItHoldsAllMemory) {
   EXPECT_TRUE(contains(r.err, "calls are active and hold 0.")) << r.err.substr(0, 300);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those need address space themselves
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers need address space themselves
 TEST(DeepRecursion, WithLittleAddressSpace) {
   Sandbox s;
   s.write("a.shf", "(defn f [x] (tanh (* x x))) (print (sum (f (ones [100 100])))) (defn g [x] (map g [x])) (g 1)");

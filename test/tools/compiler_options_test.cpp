@@ -1,4 +1,4 @@
-// Options that look into the compiler or steer it.
+// Options that show the compiler's work or control it.
 #include <gtest/gtest.h>
 
 #include "run_sheaf.h"
@@ -40,7 +40,7 @@ TEST(CompilerOptions, AutotuneMeasuresOnceAndChangesNoBit) {
   EXPECT_TRUE(contains(second.err, "Autotune: 2 products, 0 measured now, 2 known")) << second.err;
   EXPECT_EQ(first.out, plain);
   EXPECT_EQ(second.out, plain);
-  // A file that was cut off or written over is worth what is left of it.
+  // Of a truncated or overwritten file, the intact entries are used.
   for (const auto& e : fs::directory_iterator(s.dir() / ".cache/sheaf"))
     if (e.path().extension() == ".lines")
       s.write(fs::relative(e.path(), s.dir()),
@@ -136,7 +136,7 @@ TEST(CompilerOptions, CheckRunsBesideTheBlockExecutor) {
   Result r = s.run("--check --jit=always --backend=native p.shf");
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.out, s.run("p.shf").out);
-  // Host calls are made once.
+  // Host calls run once.
   EXPECT_EQ(s.run("--check --jit=always -c '(do (defn f [x] (print (sum x)) (* x 2.0)) (print (f [1.0 2.0])))'").out,
             "3.0\n[2. 4.]\n");
 }

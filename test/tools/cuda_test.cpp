@@ -1,5 +1,5 @@
-// Whole programs with --device cuda, on libraries that play the driver, NVRTC and cuBLASLt (fake_cuda): the output of
-// the CPU, to the letter, and errors that say what is missing. What only a real GPU shows is in test/codegen/gpu.
+// Whole programs with --device cuda, on fake libraries for the driver, NVRTC and cuBLASLt (fake_cuda): the output of
+// the CPU, to the letter, and errors that say what is missing. Tests that need a real GPU are in test/codegen/gpu.
 #include <gtest/gtest.h>
 
 #include "run_sheaf.h"
@@ -48,7 +48,7 @@ TEST_F(Cuda, GivesTheOutputOfTheCpu) {
   EXPECT_TRUE(r.out.ends_with(":cuda:0 :cpu\n")) << r.out << r.err;
 }
 
-// What is submitted is done late, and graphs run in any order that their edges allow.
+// Submitted work runs late, and graphs run in any order that their edges allow.
 TEST_F(Cuda, GraphsGiveTheOutputOfTheCpu) {
   for (const char* seed : {"1", "2", "3"}) {
     setenv("FAKE_CUDA_SEED", seed, 1);
@@ -217,7 +217,7 @@ TEST_F(Cuda, WithoutTheLibraryTheTemplatesMultiply) {
   EXPECT_TRUE(contains(disabled.out, "\n    by matrix-units: ")) << disabled.out << disabled.err;
   setenv("FAKE_CUBLASLT_FAULT", "none", 1);
   EXPECT_EQ(s_.run("--device cuda --emit=plan p.shf").out, disabled.out) << "it has no algorithm";
-  // A library without the functions that are needed is none.
+  // A library without the needed functions counts as missing.
   const fs::path old = s_.dir() / "old";
   fs::create_directory(old);
   for (const char* library : {"libcuda.so.1", "libnvrtc.so.13"})

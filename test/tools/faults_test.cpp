@@ -1,6 +1,6 @@
 // Saving on a disk that fails: at every operation on files in turn, the disk is full, the folder cannot be written, the
-// hardware fails, or the program is killed. The old file or the new one is there, whole, and nothing else once somebody
-// saves again; an error names the file.
+// hardware fails, or the program is killed. Then the old file or the new one is there, complete, and nothing else after
+// the next save; an error names the file.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -22,7 +22,7 @@ using Contents = std::map<std::string, std::string>;
 class Disk {
  public:
   Disk() { fs::create_directory(sandbox_.dir() / "disk"); }
-  // What lies on it, by name.
+  // The disk's contents, by name.
   Contents contents(const fs::path& at = "disk") const {
     Contents out;
     for (const auto& e : fs::recursive_directory_iterator(sandbox_.dir() / at))
@@ -110,7 +110,7 @@ TEST(Faults, Torch) { check_every_fault("disk/a.pt", "{:w [1 2 3]}", "{:w (ones 
 TEST(Faults, Tokens) { check_every_fault("disk/a.bin", "(cast [1 2 3] :u16)", "(cast (ones [4 5]) :u16)"); }
 TEST(Faults, Json) { check_every_fault("disk/a.json", "{:w [1 2 3] :step 1}", "{:w '[\"a\" \"b\"] :step 2}"); }
 
-// A folder that is not there yet: what cannot be made is named too.
+// A folder that does not exist yet: if it cannot be created, the error names the path too.
 TEST(Faults, NewFolders) {
   Disk disk;
   disk.program("(io \"save\" \"disk/new/deep/a.json\" 1)");
@@ -123,7 +123,7 @@ TEST(Faults, NewFolders) {
   }
 }
 
-// The newest checkpoint, before or after, is there whatever happens, also while old ones are removed.
+// The newest checkpoint, the old or the new one, survives every fault, also while old ones are removed.
 TEST(Faults, Checkpoints) {
   Disk disk;
   auto save = [&](int step) {
@@ -162,7 +162,7 @@ TEST(Faults, Checkpoints) {
   }
 }
 
-// A training that is killed at some operation of a save, again and again, ends with the bits of one that was not.
+// A training run that is killed repeatedly at some operation of a save ends with the bits of an uninterrupted one.
 TEST(Faults, KilledTraining) {
   Disk disk;
   disk.program(

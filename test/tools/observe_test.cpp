@@ -141,7 +141,7 @@ TEST_F(Observe, CompiledGradients) {
   EXPECT_EQ(r.out, "[5.0, [2. 4.]]\n");
   EXPECT_TRUE(r.err.starts_with("sheaf: running on CPU\njit: compiling value-and-grad [cpu]...\n")) << r.err;
   EXPECT_TRUE(matches(r.err, "after VAG compile .*\n  after VAG dispatch .*\n  after eval ")) << r.err;
-  // Also of one that runs interpreted, and of a function that takes a gradient on its way.
+  // Also of a function that runs interpreted, and of a function that takes a gradient.
   EXPECT_TRUE(matches(s.run("--mem-profile g.shf").err, "after init .*\n  after VAG dispatch .*\n  after eval "))
       << r.err;
   s.write("h.shf",
@@ -195,7 +195,7 @@ TEST_F(Observe, ManyVariants) {
   Result r = s.run("--jit=always m.shf");
   EXPECT_TRUE(r.err.starts_with("WARN jit: 65 distinct VMFB modules loaded (variants: f0=1, f1=1, ")) << r.err;
   EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
-  // What only picks from its arguments is no code.
+  // A function that only selects from its arguments has no code.
   text = "";
   for (int i = 0; i < 70; ++i) {
     std::string n = std::to_string(i);

@@ -66,7 +66,7 @@ TEST(ReplPipe, RedefinitionReachesDependants) {
   EXPECT_TRUE(contains(r.err, "note: late cannot run yet: Undefined symbol: later\n"));
 }
 
-// What one line says about names holds for the next ones.
+// Aliases and private names of one line hold for the next ones.
 TEST(ReplPipe, ModulesAndPrivateNames) {
   Sandbox s;
   s.write("lib.shf", "(def k 10)\n(defn scaled [x] (* x k))\n");

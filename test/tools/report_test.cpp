@@ -1,4 +1,4 @@
-// Reports of errors as a terminal shows them: every program of test/errors, which are the mistakes that people make.
+// Reports of errors as a terminal shows them, for every program of test/errors (typical mistakes).
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
-// Trainings that are started again after something went wrong with their files: the newest checkpoint is cut short or a
-// bit of it is another, the log ends in the middle of a line, the options are others. One message says what is wrong,
-// nothing is lost, and the run ends with the bits of one that nothing happened to.
+// Training runs that are restarted after damage to their files: the newest checkpoint is truncated or has a flipped
+// bit, the log ends in the middle of a line, the options have changed. One message says what is wrong, nothing is lost,
+// and the run ends with the bits of an undisturbed one.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -25,7 +25,7 @@ using Contents = std::map<std::string, std::string>;
 class Training {
  public:
   Training() { sandbox_.write("a.shf", kTraining); }
-  // Runs with further options.
+  // Runs with additional options.
   Result run(const std::string& options = "") const { return sandbox_.run("a.shf -- " + options); }
   Contents contents() const {
     Contents out;
@@ -176,7 +176,7 @@ TEST(Resume, TellsOptionsThatChanged) {
   EXPECT_TRUE(contains(
       r.err, "from step 15 of run/step-00000015.safetensors, options changed: --note x → \"\", --steps 15 → 30\n"))
       << r.err;
-  // One that was saved by an older version says nothing of options.
+  // A checkpoint of an older version holds no options.
   t.write("old.shf", "(io \"save\" \"run/step-00000040.safetensors\" (assoc (load-checkpoint \"run\") :step 40))");
   ASSERT_EQ(t.run_other("old.shf").status, 0);
   EXPECT_EQ(t.run("--steps 50").err, "continuing from step 40 of run/step-00000040.safetensors\n");

@@ -142,8 +142,8 @@ TEST(Explain, ATrainingStepIsCompiledOnce) {
   }
 }
 
-// No argument is a tensor, but the data are: compiled from the call on that follows the one which met them. Without
-// data it stays as it is.
+// No argument is a tensor, but the data are: compiled from the call after the first one that met them. Without data it
+// stays interpreted.
 TEST(Explain, ALossOfNumbersOverGlobalData) {
   Sandbox s;
   s.write("a.shf",

@@ -1,4 +1,4 @@
-// Runs as a user sees them: the bar on terminals of two widths, lines in a file, Ctrl-C, and continuing.
+// Training runs as a user sees them: the bar on terminals of two widths, lines in a file, Ctrl-C, and continuing.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
@@ -85,7 +85,7 @@ TEST(Training, BarFromBeginningToEnd) {
   Sandbox s;
   s.write("a.shf",
           "(try (progress [i 4] [acc 0] (if (= i 2) (error \"stop\") acc)) (catch e (print e)))\n(print \"after\")\n");
-  // It is there before the first turn is over, stays where an error ends the loop, and is not drawn again.
+  // The bar appears before the first iteration ends, stays when an error ends the loop, and is not redrawn.
   std::string out = on_terminal(s, "a.shf", 80);
   EXPECT_TRUE(out.starts_with("  0% ─")) << out;
   EXPECT_TRUE(contains(out, "0/4  --:-- left\r\x1b[K 25%")) << out;
@@ -107,7 +107,7 @@ TEST(Training, LinesInAFile) {
   EXPECT_TRUE(r.out.starts_with(" 5/20   25%  ")) << r.out;
   EXPECT_TRUE(contains(r.out, "  acc 5\n10/20   50%  ")) << r.out;
   EXPECT_FALSE(contains(r.out, "\r")) << r.out;
-  // Numbers that are none are written as everywhere else.
+  // NaN and infinity are written as everywhere else.
   for (const auto& [x, text] : {std::pair("(- (/ 0.0 0.0))", "x NaN\n"), std::pair("(/ 1.0 0.0)", "x inf\n"),
                                 std::pair("(/ -1.0 0.0)", "x -inf\n")}) {
     r = s.run(std::string("-c '(progress [i 1] [a 1.0] {:every 1 :show (fn [a] {:x a})} ") + x + ")'");
@@ -150,7 +150,7 @@ bool is_ended_by(pid_t pid, int signal) {
   return WIFSIGNALED(status) && WTERMSIG(status) == signal;
 }
 
-// A training that says when it is on its way: its first steps are over.
+// A training run that reports when its first steps are over.
 std::string endless_run() {
   std::string text = kRun;
   text.replace(text.find("(merge state"), std::strlen("(merge state"),
@@ -158,7 +158,7 @@ std::string endless_run() {
   return text + "(run \"r\" 100000000)\n";
 }
 
-// What was saved is a step of the run, and continues to the bits of a run that was not cut.
+// The saved state is a step of the run, and continues to the bits of an uninterrupted run.
 void expect_continues(const Sandbox& s) {
   s.write("b.shf", std::string(kRun) +
                        "(let [n (get (load-checkpoint \"r\") :step)]\n"
@@ -202,8 +202,8 @@ TEST(Training, ASignalInTheFirstStepSaves) {
   }
 }
 
-// As `timeout` and shells send them. Of signals that wait at the same time the system delivers the one of the lowest
-// number first, whatever came first.
+// Signals as `timeout` and shells send them. Of several pending signals the system delivers the lowest number first,
+// whichever came first.
 TEST(Training, CopiesOfASignalAreOneRequest) {
   Sandbox s;
   s.write("a.shf", endless_run());
@@ -278,7 +278,7 @@ TEST(Training, AClosedTerminalSavesAndEnds) {
   expect_continues(s);
 }
 
-// In the last save as in any other: it is finished, and what comes after the loop is not begun.
+// In the last save as in any other: it is finished, and the code after the loop does not start.
 TEST(Training, ControlCInTheLastSave) {
   Sandbox s;
   s.write("a.shf",
@@ -293,7 +293,7 @@ TEST(Training, ControlCInTheLastSave) {
   EXPECT_EQ(s.run("b.shf").out, "1\n");
 }
 
-// The loop asks whether Ctrl-C was pressed; what comes after it does not, and ends.
+// The loop checks for Ctrl-C; the code after it does not, and is ended by the signal.
 TEST(Training, ControlCAfterTheLoop) {
   Sandbox s;
   s.write("a.shf", std::string(kRun) + "(run \"r\" 5)\n(print \"trained\")\n(while true [x 0] (+ x 1))\n");
@@ -320,8 +320,8 @@ TEST(Training, KilledRunsContinue) {
   EXPECT_TRUE(contains(r.out, "true\n")) << killed << " killed\n" << r.out << r.err;
 }
 
-// One that SIGTERM ends at any moment does too: its newest checkpoint and its log are those of a run that nobody ended.
-// SHEAF_COUNT: how many moments.
+// So does a run that SIGTERM ends at any moment: its newest checkpoint and its log are those of an uninterrupted run.
+// SHEAF_COUNT: the number of moments.
 TEST(Training, TerminatedRunsContinue) {
   Sandbox s;
   std::string often = kRun;
@@ -354,7 +354,7 @@ TEST(Training, TerminatedRunsContinue) {
     }
     int raw = 0;
     waitpid(pid, &raw, 0);
-    // Before it asks, and when all is done, the signal itself ends it.
+    // Before the loop checks, and when all is done, the signal itself ends the program.
     bool died = WIFSIGNALED(raw) && WTERMSIG(raw) == SIGTERM;
     bool left = WIFEXITED(raw) && WEXITSTATUS(raw) == 128 + SIGTERM;
     ended += died || left;

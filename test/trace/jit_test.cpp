@@ -1,4 +1,4 @@
-// When a call runs compiled code, and when code is made: signatures, guards, variants, open sizes.
+// When a call runs compiled code, and when it is compiled: signatures, guards, variants, open sizes.
 #include "trace/jit.h"
 
 #include "trace/control.h"
@@ -146,7 +146,7 @@ TEST_F(Variants, ForgottenCodeIsMadeAgain) {
   EXPECT_TRUE(was_traced());
 }
 
-// A number whose value the body asks for is data until then.
+// A number is data until the body reads its value.
 TEST_F(Guards, ANumberThatWasAskedForMustBeTheSame) {
   set_jit_mode(JitMode::Always);
   set_dynamic_mode(DynamicMode::Off);

@@ -1,4 +1,4 @@
-// Loops in traced code: a node where the carried value keeps its form, else unrolled.
+// Loops in traced code: a node if the carried value keeps its structure, otherwise unrolled.
 #include "trace/loops.h"
 
 #include "trace/jitted.h"
@@ -17,7 +17,7 @@ class Loops : public Jitted {
   bool has_node(std::string_view op) const { return last_event().graph.find(op) != std::string::npos; }
 
   using Turn = std::function<std::pair<Value, Value>(const Operand&, Value, const std::vector<Operand>&)>;
-  // Interpreted turn by turn; traced as a loop, which must be possible if `is_node`.
+  // Interpreted iteration by iteration; traced as a loop, which must be possible if `is_node`.
   static Value run_loop(int64_t turns, Value init, std::vector<Operand> xs, const Turn& turn, bool is_node = true) {
     std::optional<LoopResult> loop;
     if (is_tracing()) loop = trace_loop({turns, init, xs, turn});

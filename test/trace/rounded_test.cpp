@@ -1,5 +1,5 @@
-// Steps of mixed training: what a run leaves rounded is what the next one reads, and the bits are those of rounding in
-// each run.
+// Steps of mixed-precision training: each run reads the rounded weights that the previous one stored, and the bits are
+// those of rounding in each run.
 #include "trace/rounded.h"
 
 #include "compiler/pipeline.h"
@@ -41,7 +41,7 @@ class Rounded : public Jitted {
   static Value next_of(const Value& result) { return result.items()[0]; }
   static bool has_copy(const Value& w) { return w.as_tensor().buffer->derived(Buffer::Made::Rounded); }
 
-  // What `steps` steps from w on print, without copies.
+  // The output of `steps` steps from w on, without copies.
   std::vector<std::string> plain(Value w, int steps) {
     compiler::switch_pass("keep-rounded", false);
     define(step);

@@ -147,7 +147,7 @@ TEST(PrintTensor, ViewsFollowTheirStrides) {
 }
 
 TEST(PrintTensor, CostFollowsWhatIsShown) {
-  // A quadrillion elements over one stored number: anything but O(shown) would not return.
+  // A quadrillion elements over one stored number: a printer that is not O(shown) would not return.
   Tensor t = array(DType::F32, {}, {2});
   t.sizes = {100000, 100000, 100000};
   t.strides = {0, 0, 0};

@@ -1,4 +1,4 @@
-// The definition of Fourier transforms against the sum that it stands for.
+// The definition of Fourier transforms against the sum that it computes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ TEST(Fft, RootsAreRounded) {
       const auto twice = root_of_unity<double>(k, n);
       EXPECT_NEAR(static_cast<double>(single.re - wide.real()), 0, 0x1p-25 + 1e-15) << k << " of " << n;
       EXPECT_NEAR(static_cast<double>(single.im - wide.imag()), 0, 0x1p-25 + 1e-15) << k << " of " << n;
-      // half a unit, and what the wide angle is off by
+      // half a unit, and the error of the wide angle
       EXPECT_NEAR(static_cast<double>(twice.re - wide.real()), 0, 0x1p-54 + 0x1p-61) << k << " of " << n;
       EXPECT_NEAR(static_cast<double>(twice.im - wide.imag()), 0, 0x1p-54 + 0x1p-61) << k << " of " << n;
     }

@@ -1,8 +1,7 @@
-// Plays cuBLASLt: products are computed one element after the other when the driver that is played comes to them.
-// Refuses what the library refuses: lines, matrices and pointers that do not begin at multiples of 16 bytes, another
-// algorithm than the one that was chosen for the matrices, less workspace than that needs. A line for each product that
-// is submitted goes to the file $FAKE_CUBLASLT_LOG. $FAKE_CUBLASLT_FAULT: "none", there is no algorithm; "fails", all
-// products fail.
+// A fake cuBLASLt: computes products one element after the other when the fake driver reaches them. Refuses what the
+// real library refuses: lines, matrices and pointers that are not aligned to 16 bytes, another algorithm than the one
+// chosen for the matrices, less workspace than that needs. Writes a line for each submitted product to the file
+// $FAKE_CUBLASLT_LOG. $FAKE_CUBLASLT_FAULT: "none", there is no algorithm; "fails", all products fail.
 #include "runtime/cublas_lt.h"
 
 #include <dlfcn.h>
@@ -61,7 +60,7 @@ bool has_fault(const char* name) {
   return fault && std::strcmp(fault, name) == 0;
 }
 
-// What lies in the driver that is played, next to this library.
+// Functions of the fake driver, next to this library.
 template <class F>
 F* of_driver(const char* name) {
   Dl_info info;

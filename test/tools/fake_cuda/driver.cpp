@@ -1,6 +1,6 @@
-// Plays NVIDIA's driver with one GPU whose memory is the host's: what the program calls, and nothing else. What is
-// submitted is done later (stream.h); copies from memory that is not pinned read it at once, as the driver does. Memory
-// ends after $FAKE_CUDA_BYTES bytes. Graphs are in graph.cpp.
+// A fake NVIDIA driver with one GPU whose memory is the host's; it has only the functions that the program calls.
+// Submitted work runs later (stream.h); copies from memory that is not pinned read it at once, as in the real driver.
+// Memory is limited to $FAKE_CUDA_BYTES bytes. Graphs are in graph.cpp.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -15,7 +15,7 @@ using Lock = std::scoped_lock<std::recursive_mutex>;
 using fake_cuda::Side;
 
 constexpr int kInvalid = 1, kOutOfMemory = 2, kNotReady = 600;
-constexpr unsigned char kFresh = 0x5a;  // no zeros that sums could live with
+constexpr unsigned char kFresh = 0x5a;  // not zeros, which sums would not notice
 
 std::map<uint64_t, size_t> blocks, pinned;
 size_t in_use = 0;
@@ -32,7 +32,7 @@ bool is_pinned(const void* memory, size_t bytes) { return is_in(pinned, reinterp
 
 void* at(uint64_t address) { return reinterpret_cast<void*>(address); }
 
-// How much of the stream has to be done for an event to have passed.
+// The amount of the stream's work that must be done before the event.
 struct Event {
   uint64_t after = 0;
 };
@@ -191,7 +191,7 @@ int cuLaunchKernel(void* function, unsigned blocks_x, unsigned, unsigned, unsign
   return 0;
 }
 
-// What libraries ask of the driver, to the library that is played (cublas_lt.cpp).
+// Functions of the driver for the fake library (cublas_lt.cpp).
 void fake_cuda_submit(void* stream, std::function<void()> work) {
   const Lock lock(fake_cuda::lock());
   fake_cuda::submit_to(stream, std::move(work));

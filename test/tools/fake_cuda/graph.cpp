@@ -1,4 +1,4 @@
-// Graphs of the GPU that is played. A launch runs the nodes in any order that the edges allow.
+// Graphs of the fake GPU. A launch runs the nodes in any order that the edges allow.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -159,7 +159,7 @@ int cuGraphExecMemcpyNodeSetParams(void* runnable, void* node, const CopyNode* w
 int cuGraphExecChildGraphNodeSetParams(void* runnable, void* node, void* child) {
   return set(runnable, node, ChildNode{*static_cast<const Graph*>(child)});
 }
-// What is changed later counts for later launches.
+// Later changes apply to later launches.
 int cuGraphLaunch(void* runnable, void*) {
   const Lock lock(fake_cuda::lock());
   fake_cuda::submit([now = *static_cast<const Runnable*>(runnable)] { run(now); });

@@ -1,6 +1,6 @@
-// Plays NVRTC: text is compiled by the C++ compiler behind the shim. What it calls a cubin is the number of bytes of a
-// shared library, then the library. A line for each compilation goes to the file $FAKE_NVRTC_LOG. $FAKE_NVRTC_FAULT,
-// "WORD=OTHER", is a mistake: the text has the other word in place of the first.
+// A fake NVRTC: compiles text by the C++ compiler with the shim. Its "cubin" is the size of a shared library, then the
+// library. Writes a line for each compilation to the file $FAKE_NVRTC_LOG. $FAKE_NVRTC_FAULT, "WORD=OTHER", plants a
+// fault: the other word replaces the first in the text.
 #include <cstdint>
 #include <cstring>
 #include <regex>
