@@ -1,6 +1,6 @@
-"""Busy machines: the same step with the cores to itself, beside a process that keeps one of them busy, and beside a
-copy of itself. On n cores the lost capacity alone costs a factor of 2n / (2n - 1) beside one busy process, which gets
-half of its core, and of 2 beside a copy; the notes say what each side took."""
+"""Busy machines: the same step alone, next to a process that keeps one core busy, and next to a copy of itself. On n
+cores the lost capacity alone costs a factor of 2n / (2n - 1) next to one busy process, which gets half of its core, and
+of 2 next to a copy; the notes have the times of each side."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ WORKS = ["mlp-1024-b256", "train/makemore-transformer-b32", "train/nanogpt-char-
 
 @contextlib.contextmanager
 def company(command, cores=None):
-    """Another program runs beside what is measured, on `cores` if they are given."""
+    """Runs another program during the measurement, on `cores` if they are given."""
     with subprocess.Popen(
         command,
         stdout=subprocess.DEVNULL,
@@ -36,7 +36,7 @@ def one_core_busy(_):
 
 
 def copy_of(command):
-    """Over and over: one run may end before what is measured does."""
+    """Restarts it repeatedly: one run may end before the measurement does."""
     return company(["/bin/sh", "-c", 'while "$@"; do :; done', "sh", *command])
 
 
@@ -68,7 +68,7 @@ def measure(work):
 
 
 def rows(work):
-    """One for each state. The peer is the one that is fastest in that state."""
+    """One row per state. The peer is the fastest one in that state."""
     found, failed = measure(work)
     for state, times in found.items():
         slower = "; ".join(f"{side} {ms / found['quiet'][side]:.2f}x of quiet" for side, ms in times.items())

@@ -34,7 +34,7 @@ def load(name):
 
 
 def place(row):
-    """Rows of a kind stand together, a work beside its gradient and its other batch."""
+    """Sort key that groups rows of a kind: a work next to its gradient and its other batch."""
     kind = row["work"].replace("-", "/").split("/")[0]
     return (KINDS.index(kind), row["work"])
 
@@ -175,7 +175,7 @@ def drawing():
 
 
 def between(page, mark, text):
-    """The page with `text` between the marks of this name."""
+    """The page, with `text` between the markers of this name."""
     begin, end = f"<!-- {mark}: made by bench/chart.py -->\n", f"<!-- end of {mark} -->\n"
     before, found, rest = page.partition(begin)
     _, closed, after = rest.partition(end)

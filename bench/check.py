@@ -14,7 +14,7 @@ BOUND = 1e-5
 
 
 def distances(model):
-    """By name: how far ours and PyTorch's own f32 are away from its f64, as a part of the largest number."""
+    """By name: the errors of ours and of PyTorch's own f32 against its f64, relative to the largest number."""
     with tempfile.TemporaryDirectory() as folder:
         answers = os.path.join(folder, "answers.npz")
         subprocess.run([torch_python(), os.path.join(BENCH, "peer_torch_answers.py"), model, answers], check=True)
@@ -25,7 +25,7 @@ def distances(model):
 
 
 def check():
-    """Prints a line for each model; the status of the program."""
+    """Prints a line for each model; returns the status of the program."""
     failed = False
     print(
         f"{'model':<14} {'of':<46} {'ours':>9} {'torch f32':>9}   from PyTorch in f64, as a part of the largest number"

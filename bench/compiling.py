@@ -1,4 +1,4 @@
-"""What making code costs: training steps cold, with the code on disk, and after an edit at the prompt."""
+"""The cost of compiling: training steps cold, with the code on disk, and after an edit at the prompt."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from settings import PROGRAMS, SHEAF, program, rounds
 
 
 def compile_run(name, arguments, cache):
-    """Milliseconds spent on making code, by phase, and the peak of memory in MB."""
+    """Milliseconds spent on compiling, by phase, and the peak of memory in MB."""
     _, text, rss_mb = run_measured(
         [SHEAF, "--jit-profile", "--cache-dir", cache, program(name), "--", *map(str, arguments)]
     )
@@ -33,7 +33,7 @@ REPL_LINES = """
 
 
 def repl_edit():
-    """How much longer the next step of nanoGPT takes when its layer has been changed at the prompt."""
+    """The extra time of the next step of nanoGPT after its layer was changed at the prompt."""
     with open(program("gpt_train")) as f:
         text = f.read().replace("(map parse-int (args))", "(list 65 256 6 6 384 1 0 0)")
     runs = []

@@ -1,5 +1,5 @@
-"""What the arithmetic and the memory of a row cost at least: multiplications at the machine's peak, and what must come
-from memory at its bandwidth."""
+"""The least time that the arithmetic and the memory traffic of a row take: multiplications at the machine's peak, and
+the bytes that must come from memory at its bandwidth."""
 
 ADAMW_BYTES = 28  # of a parameter: it, its gradient and two moments are read, all but the gradient written
 GPTS = {  # vocabulary, length, layers, width, batch; whether the optimizer's arrays are too large for the caches
@@ -32,7 +32,7 @@ def letters(batch, *products):
 
 
 def costs(work):
-    """Operations and bytes, or None where neither is the limit."""
+    """Operations and bytes, or None if neither is the limit."""
     if work in GPTS:
         vocabulary, length, layers, width, batch, streams = GPTS[work]
         return 3 * gpt_forward(vocabulary, layers, width, length, batch), ADAMW_BYTES * gpt_weights(
@@ -82,6 +82,6 @@ def costs(work):
 
 
 def floor_pct(work, ms, peak):
-    """How near to it `ms` milliseconds are, given {"gflops", "read_gbs"}; None where the row has no such limit."""
+    """How near `ms` milliseconds are to the limit, given {"gflops", "read_gbs"}; None if the row has no such limit."""
     cost = costs(work)
     return cost and 100 * (cost[0] / peak["gflops"] + cost[1] / peak["read_gbs"]) * 1e-6 / ms

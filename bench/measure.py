@@ -12,7 +12,7 @@ from settings import BUILD
 
 
 class Failed(Exception):
-    """A program did not do its work; the text says which and why, in one line."""
+    """A program failed; the text says which and why, in one line."""
 
     def __init__(self, command, why):
         program = " ".join(os.path.basename(word) for word in command[:2])
@@ -28,7 +28,7 @@ def why_failed(status, errors):
 
 
 def run_measured(command):
-    """What it wrote to both streams, and the peak of its memory in MB. Raises Failed."""
+    """Its output on both streams, and its peak memory in MB. Raises Failed."""
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child,
@@ -68,7 +68,7 @@ def printed_ms(command):
 
 
 def compare(work, ours, peers, measure, runs=7, same_answer=True):
-    """One row per peer; all take turns so that noise hits everyone."""
+    """One row per peer; their runs are interleaved, so that noise affects all alike."""
     times = {name: [] for name in ["ours", *peers]}
     answers = {}
     for _ in range(runs):
@@ -95,7 +95,7 @@ def compare(work, ours, peers, measure, runs=7, same_answer=True):
 
 
 def built(target):
-    """The path of a program of the build."""
+    """The path of a program in the build folder."""
     command = ["cmake", "--build", BUILD, "--target", target]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as build:
         for line in build.stdout:
@@ -110,7 +110,7 @@ best_peak = {}
 
 
 def peak():
-    """The best of the measurements so far: other programs can only make them worse. Call it now and then."""
+    """The best measurement so far: other programs can only make it worse. Call it from time to time."""
     command = built("bench_peak")
     for _ in range(3):
         for line in subprocess.run([command], capture_output=True, text=True, check=True).stdout.splitlines():

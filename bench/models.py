@@ -16,9 +16,9 @@ def median_each(lists):
 
 
 def starts(model, settled_ms, failed):
-    """The first ten steps with nothing on disk, then with the code that was left there, by side; extra_ms is how much
-    longer they took than settled ones: making code, slower code until then, the first touch of memory. Sides without a
-    settled time are left out; those that fail here are added to `failed`."""
+    """The first ten steps with nothing on disk, then with the code kept there, by side; extra_ms is their
+    extra time compared with settled steps: compiling, slower code until then, the first touch of memory. Sides without
+    a settled time are left out; those that fail here are added to `failed`."""
     found = {}
     with tempfile.TemporaryDirectory() as cache:
         ours = [SHEAF, "--cache-dir", os.path.join(cache, "code"), program(model.program), "--", *model.arguments, "-1"]
@@ -45,7 +45,7 @@ def starts(model, settled_ms, failed):
 
 @dataclasses.dataclass
 class Model:
-    """Our program and its arguments, and the same work by peers. `steps`: how many the work is made of, where its start
+    """Our program and its arguments, and the same work by peers. `steps`: the number of steps of the work, if its start
     counts."""
 
     program: str
@@ -65,7 +65,7 @@ def our_ms(out):
 
 
 def row(work):
-    """Processes of ours and of the peers take turns, one at a time; the figure is that of the fastest peer and mode. A
+    """Processes of ours and of the peers alternate, one at a time; the figure is that of the fastest peer and mode. A
     peer or mode that fails is left out from then on, and the row says why."""
     model = MODELS[work](work)
     times, memory, failed = {}, {}, {}

@@ -1,7 +1,7 @@
-"""OLMo-2 1B with random weights on disk: forwards within a process, and whole processes that start, load, and go on for
-16 tokens behind a prompt of 4.
+"""OLMo-2 1B with random weights on disk: forwards within a process, and whole processes that start, load, and generate
+16 tokens after a prompt of 4.
 
-The weights are made on first use, 18 GB in build/olmo2: remove the folder when it is not needed any more.
+The weights are written on first use, 18 GB in build/olmo2: remove the folder when it is not needed any more.
 """
 
 import json
@@ -76,7 +76,7 @@ def size_mb(folder):
 
 
 def warm(folder):
-    """Has all of it in the page cache."""
+    """Reads all of it into the page cache."""
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), "rb") as f, open(os.devnull, "wb") as nowhere:
             shutil.copyfileobj(f, nowhere, 1 << 24)
@@ -89,14 +89,14 @@ def timed(command):
 
 
 def our_tokens(out):
-    """Those that were fed back, and the best behind the last."""
+    """The tokens that were fed back, and the best after the last."""
     lines = [line.split() for line in out.splitlines() if " -> " in line]
     return [int(line[1]) for line in lines[len(PROMPT) :]] + [int(lines[-1][3])]
 
 
 def process(work):
-    """A whole process, from the command to its end. PyTorch has the weights as safetensors in either row; what its
-    import takes is said apart."""
+    """A whole process, from the command to its end. PyTorch reads the weights as safetensors in either row; the time of
+    its import is shown separately."""
     _, dtype, files = work.rsplit("-", 2)
     folder = weights(dtype) if files == "safetensors" else npy_folder(dtype)
     ours = [SHEAF, RUN, "--", "--model", folder, "--steps", str(STEPS), prompt_file()]
@@ -127,7 +127,7 @@ def process(work):
 
 
 def forward(work):
-    """The name is that of peer_torch.py, with -bf16 behind it for bf16 weights."""
+    """The name is that of peer_torch.py, followed by -bf16 for bf16 weights."""
     name, dtype = (work.removesuffix("-bf16"), "bf16") if work.endswith("-bf16") else (work, "f32")
     what = name.removeprefix("infer/olmo2-1b-").removesuffix("tok-top5")
     return row(work, "olmo2", weights(dtype), what, opponents=peers.torch(name, dtype))

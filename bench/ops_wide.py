@@ -1,8 +1,8 @@
-"""./x bench ops-wide: functions at many shapes, forward and gradient, beside PyTorch eager and torch.compile. It looks
-for what is slower than PyTorch on this machine, so it ends with the worst rows.
+"""./x bench ops-wide: functions at many shapes, forward and gradient, compared with PyTorch eager and torch.compile.
+It finds functions that are slower than PyTorch on this machine, so it ends with the worst rows.
 
 A row is a pair of definitions of one name, in bench/programs/ops_wide.shf and in bench/peer_torch_ops.py. Both sides
-make the same inputs and print sums of their results: where these disagree the row failed, whatever its times are.
+make the same inputs and print sums of their results: if these disagree the row failed, whatever its times.
 """
 
 import json
@@ -40,7 +40,7 @@ def family(name):
 
 
 def find(word):
-    """The rows that ops-wide, ops-wide/FAMILY or the name of a row means; none if it means nothing here."""
+    """The rows that ops-wide, ops-wide/FAMILY or the name of a row selects; none if it selects nothing here."""
     names = all_names()
     if word == NAME:
         return names
@@ -48,8 +48,8 @@ def find(word):
 
 
 def printed(command, names, mode):
-    """What a process prints for each row. Where it ends or falls silent, that row has failed, and the rows behind it
-    get a process of their own."""
+    """The output of a process for each row. If it ends or falls silent, that row has failed, and the later rows get a
+    new process."""
     while names:
         with (
             tempfile.TemporaryFile("w+") as errors,
@@ -97,7 +97,7 @@ def theirs(names, mode):
 
 
 def difference(ours, theirs, tolerance):
-    """What is wrong with the answers; "" if nothing is."""
+    """The difference between the answers; "" if they agree."""
     if len(ours) != len(theirs):
         return f"{len(ours)} and {len(theirs)} results"
     for (dtype, *a), b in zip(ours, theirs):
@@ -111,7 +111,7 @@ def difference(ours, theirs, tolerance):
 
 
 def row(name, runs):
-    """The row of what was printed for it, by side. `failed` says why there is no time, or why it means nothing."""
+    """The row made of the output of each side. `failed` says why there is no time, or why it is meaningless."""
     errors = [f"{side}: {r['error']}" for side, found in runs.items() for r in found if "error" in r]
     wrong = [
         f"answers differ, {side}: {different}"
@@ -139,7 +139,7 @@ def row(name, runs):
 
 
 def measured(names):
-    """The rows, family by family; then, of several, a summary is printed."""
+    """The rows, family by family; prints a summary if there are several."""
     rows = []
     modes = option("--modes").split(",") if "torch" in OPTIONS["--peers"] else []
     for kind in dict.fromkeys(map(family, names)):

@@ -26,7 +26,7 @@ GPTS = {  # vocabulary, positions, length, layers, heads, width, batch, bias
 
 
 def timed(call, budget):
-    """`call(state)` gives the next state."""
+    """`call(state)` returns the next state."""
     begin = time.perf_counter()
     state = jax.block_until_ready(call(None))
     first = (time.perf_counter() - begin) * 1e3

@@ -97,7 +97,7 @@ def new_context(model, threads, flash):
 
 
 def next_token(context, tokens):
-    """The best behind the last of `tokens`; no other position computes logits."""
+    """The best token after the last of `tokens`; no other position computes logits."""
     ids = (llama_cpp.llama_token * len(tokens))(*tokens)
     if llama_cpp.llama_decode(context, llama_cpp.llama_batch_get_one(ids, len(tokens))):
         raise RuntimeError("llama_decode failed")

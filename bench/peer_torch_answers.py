@@ -47,7 +47,7 @@ def gpt_names(name, tensor):
 
 
 def olmo_names(name, tensor):
-    """Hugging Face's names, where the products of attention and of the feed-forward layer are apart."""
+    """Hugging Face's names, with separate products in attention and in the feed-forward layer."""
     whole = {"e.weight": "model.embed_tokens.weight", "ln.weight": "model.norm.weight", "head.weight": "lm_head.weight"}
     if name in whole:
         yield whole[name], tensor
@@ -97,7 +97,7 @@ def answers(model, x, y, names, gradients):
 
 
 def apart(value, exact):
-    """The largest difference, as a part of the largest number."""
+    """The largest difference, relative to the largest number."""
     return np.abs(value - exact).max() / max(np.abs(exact).max(), 1e-30)
 
 

@@ -445,7 +445,7 @@ def uncompiled(f, *inputs):
 
 
 def recurrent(layer, x, *weights):
-    """What torch.nn.RNN, GRU and LSTM call, over [time, batch, features], from a state of zeros."""
+    """The functions that torch.nn.RNN, GRU and LSTM call, over [time, batch, features], from a state of zeros."""
     layers, training = len(weights) // 4, torch.is_grad_enabled()
     state = x.new_zeros(layers, x.shape[1], weights[1].shape[1])
     state = (state, state) if layer is torch.lstm else state
@@ -800,7 +800,7 @@ def leaves(y):
 
 
 def answer(y):
-    """Its sum, the sum of magnitudes, and the sum weighted by place."""
+    """Its sum, the sum of magnitudes, and the sum weighted by position."""
     y = y.detach().reshape(-1).double()
     factors = (torch.arange(len(y)) * 7919 % 1009).double() / 1009
     return [y.sum().item(), y.abs().sum().item(), torch.dot(y, factors).item()]
@@ -838,7 +838,7 @@ def stepping(optimizer, inputs, mode):
 
 
 def prepared(name, mode):
-    """The function that is timed, and what makes the leaves of the answer of what it gives."""
+    """The timed function, and the function that turns its result into the leaves of the answer."""
     if name not in ROWS:
         raise LookupError("there is no such row")
     kind, described, f, more = ROWS[name]

@@ -21,7 +21,7 @@ def announced(f):
 
 
 def generation(mode):
-    """Ten tokens. An eager model says so behind each forward; a compiled forward is wrapped, since a hook within would
+    """Ten tokens. An eager model announces each forward; a compiled forward is wrapped, since a hook inside would
     break it up."""
     model, start = peer["gpt2"]()
     if mode == "eager":

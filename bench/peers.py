@@ -39,7 +39,7 @@ def tokenizers_python():
 
 
 def llama_python():
-    """Built from its sources for this processor, some minutes of one core."""
+    """Built from its sources for this processor, which takes some minutes on one core."""
     os.environ.setdefault("CMAKE_ARGS", "-DGGML_NATIVE=ON")
     return python_with(
         "llama_cpp, gguf",
@@ -65,7 +65,7 @@ class Peer:
         return self.name if mode == self.name else f"{self.name} {mode}"
 
     def figures(self, out):
-        """By mode, what the command said of this work: "ms" and more, or "error"."""
+        """By mode, the output of the command for this work: "ms" and more, or "error"."""
         lines = [json.loads(line) for line in out.splitlines()]
         return [(self.label(found["mode"]), found) for found in lines if found.get("work") == self.work]
 

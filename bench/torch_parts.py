@@ -6,7 +6,7 @@ PEER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_torch.py")
 
 
 def definitions():
-    """Its globals; functions in it see what is changed there. It takes its options from the command line."""
+    """Its globals; its functions see changes made there. It takes its options from the command line."""
     with open(PEER) as f:
         text = f.read().split("# --- run ---")[0]
     found = {}

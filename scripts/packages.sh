@@ -1,9 +1,9 @@
-# Functions that install and build: nothing is printed when there is nothing to do, otherwise what is installed or built
-# and every error. For `source`, by ./x and test/cross/run.
+# Functions that install and build. They print nothing if there is nothing to do, otherwise what they install or build
+# and every error. Sourced by ./x and test/cross/run.
 
 fail() { echo "${0##*/}: $*" >&2; exit 1; }
 
-# Runs a command that talks much: nothing is printed when it succeeds, all of it when it fails.
+# Runs a command with much output: prints nothing if it succeeds, all output if it fails.
 quietly() {
   local log
   log=$(mktemp)
@@ -26,7 +26,7 @@ apt_update() {
   apt_is_current=1
 }
 
-# Installs those of the Debian packages that are missing.
+# Installs the missing ones of the given Debian packages.
 install_packages() {
   local p missing=()
   for p in "$@"; do installed "$p" || missing+=("$p"); done
@@ -36,7 +36,7 @@ install_packages() {
   quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "${missing[@]}"
 }
 
-# Passes on what ninja says: progress in one line of a terminal, line by line elsewhere.
+# Forwards ninja's output: progress in one line of a terminal, line by line elsewhere.
 show_progress() {
   local line columns
   columns=$(tput cols 2>/dev/null) || columns=80

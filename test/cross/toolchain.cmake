@@ -14,7 +14,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(libraries ${SHEAF_SYSROOT}/usr/lib/${triple})
 set(CMAKE_CXX_FLAGS_INIT "-isystem ${SHEAF_SYSROOT}/usr/include")
-# The compiler's own folder first: the packages bring no C library.
+# The compiler's own folder first: the packages contain no C library.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-L${libraries} -Wl,-rpath,${libraries} -Wl,-rpath-link,${libraries}")
 set(CMAKE_SHARED_LINKER_FLAGS_INIT ${CMAKE_EXE_LINKER_FLAGS_INIT})
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-${SHEAF_CROSS};-cpu;max;-L;/usr/${triple})

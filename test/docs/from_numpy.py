@@ -75,7 +75,7 @@ def functions_of(module, skip):
             yield name
 
 
-# What is no function of arrays: the state of the library, storage, other devices, variants in place and internal ones.
+# Names that are not functions of arrays: state of the library, storage, other devices, in-place and internal variants.
 NOT_OF_ARRAYS = """
   *_ *_copy are_* autocast_* batch_norm_* cudnn_* miopen_* mkldnn_* quantize* q_* int_repr dequantize
   choose_qparams* fake_quantize* fbgemm_* fused_* sparse_* hsmm hspmm smm spmm sspaddmm saddmm dsmm get_* set_*

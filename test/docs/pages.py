@@ -66,7 +66,7 @@ def readme(sheaf, rewrite):
 def on_a_terminal(command, folder):
     """What the command writes when its output is a terminal."""
     ours, its = pty.openpty()
-    # A plain terminal of the usual width, whatever this runs in.
+    # A plain terminal of the usual width, regardless of the terminal this runs in.
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"}
     process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=its, stderr=its)
@@ -75,14 +75,14 @@ def on_a_terminal(command, folder):
     try:
         while piece := os.read(ours, 4096):
             out += piece
-    except OSError:  # Linux says so when the last writer is gone
+    except OSError:  # Linux reports the last writer's exit this way
         pass
     os.close(ours)
     process.wait()
     return out.decode().replace("\r\n", "\n")
 
 
-# A dark window on any page. The colours of a report's parts are light enough to be read by their brightness alone.
+# A dark window on any page. The colours of a report's parts are light enough to be readable on it.
 PAPER, INK = "#16181d", "#e6e6e6"
 COLOURS = {"1;35": "#e6b3ef", "36": "#9cdcea", "1;31": "#ff9d97", "32": "#a5d6a7", "2": "#9aa4af", "0": INK}
 LINE, SIZE, LEFT, TOP, ADVANCE = 18, 13, 16, 44, 7.83  # pixels; ADVANCE: the width of a character

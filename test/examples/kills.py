@@ -128,7 +128,7 @@ class Example:
             "curve.svg",
         ]
         self.whole = self.results(self.end(self.start("whole")))
-        # Once more, now that its compiled code is on the disk: what a run takes from here on.
+        # Runs again with the compiled code on disk: the time that later runs take.
         begin = time.monotonic()
         self.compare(self.end(self.start("again")), "nothing at all")
         self.seconds = time.monotonic() - begin
@@ -205,18 +205,19 @@ def stop_often(example, number, sign, moment, rng, label):
         while True:
             begin = time.monotonic()
             process, at = example.start(folder)
-            # Once there have been enough the last run may go on to its end.
+            # After enough stops the last run may finish.
             if stops < number:
                 moment(example, rng)(process, at)
                 process.send_signal(sign)
             status = process.wait(300)
             if status == 0:
-                # On a machine that does other things too the first measurement may be far too long.
+                # On a busy machine the first measurement may be far too long.
                 if whole:
                     example.seconds = min(example.seconds, time.monotonic() - begin)
                 break
             whole = False
-            # Before the program is there to hear it, the system itself ends the process: a shell shows 130 then too.
+            # Before the program has installed its handler, the system itself ends the process: a shell shows 130 then
+            # too.
             if status != -sign and (sign == signal.SIGKILL or status != 128 + sign):
                 sys.exit(f"{example.name}: {label} ended it with status {status}\n{(at / 'out').read_text()}")
             stops += 1

@@ -25,7 +25,7 @@ def table(rows):
 x = table([[i % 7 / 7, i % 5 / 5] for i in range(35)])
 y = table([[3 * a - 2 * b + 1] for a, b in x.tolist()])
 
-# The memory is shared: what Python writes, Sheaf reads.
+# The memory is shared: Sheaf reads values that Python writes.
 kept = s.same(x)
 x[0, 0] = 0.5
 assert memoryview(kept)[0, 0] == 0.5

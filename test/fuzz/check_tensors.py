@@ -60,7 +60,7 @@ class Programs:
         self.functions = []  # (name, shapes of parameters, shape of result, meaning)
         self.gradients = self.quotients = 0
         self.blur = 0.0  # of constants, to see which results hang on the last digits of an f32
-        self.focus = None  # what the gradient being made is taken in
+        self.focus = None  # the variable of the current gradient
         self.forms = [getattr(self, n) for n in sorted(dir(self)) if n.startswith("form_")]
         self.ops = [getattr(self, n) for n in sorted(dir(self)) if n.startswith("op_")]
 
@@ -341,7 +341,7 @@ class Programs:
                 )
                 texts.append(str(parts[-1].tolist()).replace(",", ""))
             axes = axes[1:]
-        if dots:  # what follows them counts from the last axis, so only indices that fit every axis would do
+        if dots:  # indices after them count from the last axis, so only indices that fit every axis would do
             smallest = min(shape)
             for p in parts:
                 if (

@@ -787,7 +787,7 @@ SEGMENTS = {
     "segment-min": segments(np.minimum, inf),
     "segment-mean": lambda v: segments(np.add, 0)(v) / np.maximum(np.bincount(ids, minlength=5), 1)[:, None],
 }
-# What writes into the segments, and says so when it cannot.
+# Functions that write into the segments, and their errors.
 WRITES = {
     "segment-sum": "scatter-add",
     "segment-prod": "scatter-mul",

@@ -85,7 +85,7 @@ for seed in (42, 7):
             f"(random-multivariate-normal {seed} [1 2] [[2 1] [1 2]] :shape '[3] {o})",
             random.multivariate_normal(key, jnp.array([1, 2], dtype), jnp.array([[2, 1], [1, 2]], dtype), (3,), dtype),
         )
-    # Both kinds of rates at once would hang on rounding: jax.random gives the small ones the rate 1e5 in the loop of
+    # Both kinds of rates at once would depend on rounding: jax.random gives the small ones the rate 1e5 in the loop of
     # the large ones, and its acceptance there, computed in f32, decides how often all of them are drawn.
     for kind, rates in (("small", [0.0, 0.3, 4.0, 9.99]), ("large", [10.0, 50.0, 120.0, 900.0])):
         case(

@@ -58,7 +58,7 @@ def check(title, program, f, *inputs, second=True, by=None):
     case(title, program, f(*inputs), inputs, VALUE)
     n = len(inputs)
     for k in range(n) if by is None else by:
-        # The same program with a variable for this input; further ones are for what the derivative is taken along.
+        # The same program with a variable for this input; further variables are the directions of the derivative.
         inner = program.format(*("a" if i == k else f"{{{i}}}" for i in range(n)))
         of = jax.jit(lambda a, k=k: f(*inputs[:k], a, *inputs[k + 1 :]))
         name = f"{title}, by input {k}" if n > 1 else title

@@ -46,7 +46,7 @@ for r in REDUCTIONS:
     )
 case("smooth-l1, beta 0", f"(smooth-l1-loss x {text(t)} :beta 0)", x, lambda v: F.l1_loss(v, t))
 
-# Classes: weights, smoothing, what is ignored, all at once.
+# Classes: weights, smoothing, ignored classes, all at once.
 logits, y = made(5, 4), torch.tensor([0, 3, 2, 2, 1])
 w = torch.tensor([0.5, 2.0, 1.25, 0.25])
 for r in REDUCTIONS:
@@ -184,7 +184,7 @@ def clip(v):
 
 case("info-nce", f"(info-nce-loss x {text(u)} :temperature 0.2)", x, clip)
 
-# CTC: repeated labels, lengths, an empty target, another blank, what cannot be reached.
+# CTC: repeated labels, lengths, an empty target, another blank, unreachable targets.
 frames = made(4, 7, 5)
 labels = torch.tensor([[1, 2, 2], [3, 1, 4], [4, 0, 0], [0, 0, 0]])
 sizes, label_sizes = torch.tensor([7, 5, 6, 4]), torch.tensor([3, 3, 1, 0])

@@ -21,7 +21,7 @@ def rounded(*sizes):
     return (torch.rand(*sizes) * 200 - 100).round() / 100
 
 
-# The parameters of one direction of one layer as ours: weights turned, and an LSTM's two biases in one.
+# The parameters of one direction of one layer in Sheaf's form: weights transposed, and an LSTM's two biases summed.
 def cell(kind, net, layer, suffix=""):
     w, u, b, c = (getattr(net, f"{name}_l{layer}{suffix}").detach() for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
     if kind == "gru":

@@ -55,7 +55,7 @@ def causal(t):
     return torch.tril(torch.ones(t, t, dtype=torch.bool))
 
 
-# The models. Each gives parameters, a batch, and logits; y below 0 does not count in the loss.
+# The models. Each returns parameters, a batch, and logits; y below 0 is ignored in the loss.
 
 
 def gpt(rng, bias):
@@ -226,7 +226,7 @@ def moe(rng):
         best, chosen = torch.softmax(rows @ p["router"], -1).topk(2, -1)
         weights = best / best.sum(-1, keepdim=True)
         y = torch.zeros_like(rows)
-        for e in range(experts):  # each expert by itself: nothing shared with ours
+        for e in range(experts):  # each expert by itself: shares no code with Sheaf
             row, place = torch.where(chosen == e)
             y = y.index_add(0, row, weights[row, place, None] * (gelu(rows[row] @ p["up"][e]) @ p["down"][e]))
         return dense(layer_norm(h + y.reshape(h.shape), p("norm3")), p("out"))

@@ -96,7 +96,8 @@ VARIANTS = {
 }
 
 
-# Their post-processors have one segment for both texts. The library says so of a pair, but not of what was cut off it.
+# Their post-processors have one segment for both texts. The library reports this for a pair, but not for the part that
+# was cut off.
 ONE_SEGMENT = {"llama3", "t5", "llama2", "metaspace", "roberta", "roberta-plain"}
 
 
@@ -167,11 +168,11 @@ def answer(tok, name, r, strings):
         inputs = list(zip(texts, [strings[i] for i in r["pairs"]])) if r["pairs"] else texts
         encodings = tok.encode_batch(inputs, add_special_tokens=r["special"])
         out = [rows(e, name) for e in encodings]
-        # Where nothing is left of a text, what was cut off is longer than the rows, and the library leaves it so.
+        # If nothing is left of a text, the part that was cut off is longer than the rows, and the library leaves it so.
         longest = max(len(e) for e in encodings)
         if r["padding"] and any(len(o) > longest for e in encodings for o in e.overflowing):
             return "--------"
-    except BaseException as e:  # a panic of the library is no Exception
+    except BaseException as e:  # a panic of the library is not an Exception
         if isinstance(e, KeyboardInterrupt):
             raise
         out = None

@@ -40,7 +40,7 @@ static int is_fd_watched(int fd) {
   return is_below(path);
 }
 
-/* Whether this is the operation. */
+/* Whether this is the operation to fail. */
 static int is_due(const char* what) {
   const char* at = getenv("FAULT_AT");
   if (!at || __atomic_add_fetch(&operations, 1, __ATOMIC_SEQ_CST) != atol(at)) return 0;
