@@ -14,7 +14,7 @@
 namespace sheaf::tools {
 namespace {
 
-// What the program writes to a terminal of this width.
+// The program's output on a terminal of this width.
 std::string on_terminal(const fs::path& program, unsigned short columns, bool no_color = false) {
   winsize size{24, columns, 0, 0};
   int fd = -1;

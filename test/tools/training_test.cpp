@@ -28,7 +28,7 @@ constexpr const char* kRun =
     "(defn run [path n] (training-loop {:w (zeros [4]) :s ((get opt :init) (zeros [4])) :loss 0.0} step\n"
     "  {:steps n :path path :every 1000000 :show (fn [s] {:loss (get s :loss)})}))\n";
 
-// What a program writes to a terminal of `columns`, until it ends.
+// The output of a program on a terminal of `columns`, until it ends.
 std::string on_terminal(const Sandbox& s, const std::string& file, unsigned short columns, const char* kind = "xterm") {
   winsize size{24, columns, 0, 0};
   int fd;
