@@ -48,8 +48,7 @@ uint64_t SimMemory::take(size_t bytes) {
     wake_oldest();
     room = find_room(size);
   }
-  if (++taken_ == failing_ || room == free_.end() || size > limit_ - std::min(limit_, in_use_))
-    return 0;
+  if (++taken_ == failing_ || room == free_.end() || size > limit_ - std::min(limit_, in_use_)) return 0;
   const auto [offset, found] = *room;
   free_.erase(room);
   if (found > size) free_[offset + size] = found - size;
