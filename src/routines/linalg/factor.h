@@ -190,7 +190,10 @@ void cholesky_in(const RoutineCall& c, const CholeskyArgs<>& args) {
             f(i, std::min(kSide, n - i), j, std::min(kSide, n - j));
       });
     };
-    // The rows of a square that comes next: no processor foresees reads of so few bytes of so many rows.
+    // The rows of a square that comes next, unless all are near: no processor foresees reads of so few bytes of so many
+    // rows.
+    constexpr int64_t kNearBytes = 1 << 20;
+    const bool far = n * n * int64_t{sizeof(T)} >= kNearBytes;
     auto fetch = [&](const T* square, int64_t step) {
       for (int64_t i = 0; i < kSide; ++i)
         for (int64_t j = 0; j < kSide; j += 64 / int64_t{sizeof(T)})
@@ -198,7 +201,7 @@ void cholesky_in(const RoutineCall& c, const CholeskyArgs<>& args) {
     };
     for_squares([&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       T turned[kSide * kSide];
-      if (const int64_t next = column + kSide; next + kSide <= n && rows == kSide)
+      if (const int64_t next = column + kSide; far && next + kSide <= n && rows == kSide)
         fetch(a + next * n + row, n), fetch(a + row * n + next, n), fetch(u + row * ld + next, ld);
       M::transpose(a + column * n + row, n, columns, rows, turned, kSide);
       for (int64_t i = 0; i < rows; ++i)
@@ -207,7 +210,7 @@ void cholesky_in(const RoutineCall& c, const CholeskyArgs<>& args) {
     });
     if (!cholesky_upper<M>(u, ld, n)) return fill_nan(l, n * n);
     for_squares([&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
-      if (const int64_t next = column + kSide; next + kSide <= n && rows == kSide)
+      if (const int64_t next = column + kSide; far && next + kSide <= n && rows == kSide)
         fetch(u + row * ld + next, ld), fetch(l + next * n + row, n), fetch(l + row * n + next, n);
       M::transpose(u + row * ld + column, ld, rows, columns, l + column * n + row, n);
       for (int64_t i = 0; i < rows; ++i)
