@@ -57,6 +57,8 @@ class Backend {
   // Bytes of scratch that a launch needs in addition to its arrays; they become its last buffer.
   virtual int64_t workspace_bytes(const runtime::Launch& launch) const = 0;
 
+  // Changes what is planned, which is right as it is, into what this device runs better.
+  virtual void arrange(runtime::Plan&) const {}
   // Who is told of a plan's runs, to find out when better code would pay; or none. Several plans may share one.
   virtual std::shared_ptr<runtime::RunWatcher> new_watcher() const = 0;
   // Loads stored code for a plan, nested or not. Returns true if there was any.

@@ -1,8 +1,13 @@
 #include "compiler/gpu_backend.h"
 
+#include <fmt/format.h>
+
 #include "codegen/gpu/library_products.h"
+#include "codegen/gpu/table.h"
 #include "compiler/eager.h"
-#include "compiler/gpu_kernel.h"
+#include "compiler/gpu_table.h"
+#include "compiler/launch_tables.h"
+#include "compiler/pipeline.h"
 #include "runtime/device_runner.h"
 #include "runtime/device_walk.h"
 #include "support/phases.h"
@@ -54,6 +59,22 @@ class GpuBackend final : public Backend {
   void refine_product(const routines::GemmArgs<>&, runtime::Launch&) const override {}
   // GPU programs compute their workspace when their sizes are known.
   int64_t workspace_bytes(const runtime::Launch&) const override { return 0; }
+  void arrange(runtime::Plan& plan) const override {
+    // Launches that are looked at one by one stay so.
+    if (runtime::g_run_launch || !is_enabled("tables")) return;
+    Phase phase("tables");
+    std::map<std::pair<const runtime::Code*, std::vector<int64_t>>, std::optional<TableMaker::Kind>> known;
+    make_tables(plan, {.kind =
+                           [&](const runtime::Launch& l) {
+                             auto [at, fresh] = known.try_emplace({l.kernel.get(), l.sizes});
+                             if (fresh) at->second = table_kind(l);
+                             return at->second;
+                           },
+                       .code = [&](const runtime::Launch& l, size_t count) -> std::shared_ptr<const runtime::Code> {
+                         return std::make_shared<GpuTable>(std::static_pointer_cast<const GpuKernel>(l.kernel), count,
+                                                           modules_);
+                       }});
+  }
   std::shared_ptr<runtime::RunWatcher> new_watcher() const override { return nullptr; }
   bool find_code(const runtime::Plan&) const override { return false; }
   // Compiles the kernels of a plan in parallel on all processors, not one by one at their first launches.
@@ -62,17 +83,25 @@ class GpuBackend final : public Backend {
     {
       Phase phase("gpu text");
       each_launch_inside(plan, can_fail(plan), false, [&](const runtime::Launch& l, bool guarded) {
-        static_cast<const GpuKernel&>(*l.kernel).add_texts(l.sizes, {true, guarded}, texts);
+        static_cast<const GpuCode&>(*l.kernel).add_texts(l.sizes, {true, guarded}, texts);
       });
     }
     modules_.prepare(texts);
     return std::make_shared<runtime::DeviceRunner>(std::move(plan), device_);
   }
   std::string algorithm_text(const runtime::Launch& l) const override {
-    return static_cast<const GpuKernel&>(*l.kernel).algorithm_text(l.sizes);
+    return static_cast<const GpuCode&>(*l.kernel).algorithm_text(l.sizes);
   }
 
  private:
+  static std::optional<TableMaker::Kind> table_kind(const runtime::Launch& l) {
+    auto entry = static_cast<const GpuKernel&>(*l.kernel).table_entry(l.sizes, {});
+    if (!entry) return std::nullopt;
+    const auto bytes = static_cast<int64_t>(entry->launch.parameters.size() + 2) * 8;  // and `failed`, and its block
+    return TableMaker::Kind{text_of(entry->launch, entry->helpers).text + fmt::format("{}", fmt::ptr(l.kernel.get())),
+                            static_cast<size_t>(codegen::gpu::kMaxParameterBytes / bytes)};
+  }
+
   runtime::CudaDevice& device_;
   mutable GpuModules modules_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/block/block.h"
+#include "codegen/gpu/table.h"
 #include "kernels/kernels.h"
 #include "passes/loop/expand_math.h"
 #include "passes/loop/hoist.h"
@@ -22,14 +23,12 @@ bool calls_routines(const loop::Kernel& k) {
   return found;
 }
 
-// The first line says how the launch is scheduled, which may differ where the text does not.
-std::string without_first_line(const std::string& text) { return text.substr(text.find('\n') + 1); }
-
-GpuText text_of(const gpu::EmittedLaunch& l, const std::string& helpers) {
-  return {l.name, helpers + "\n" + without_first_line(l.text)};
-}
-
 }  // namespace
+
+// The first line says how the launch is scheduled, which may differ where the text does not.
+GpuText text_of(const gpu::EmittedLaunch& l, const std::string& helpers) {
+  return {l.name, helpers + "\n" + l.text.substr(l.text.find('\n') + 1)};
+}
 
 GpuKernel::GpuKernel(loop::Kernel kernel, runtime::CudaDevice& device, GpuModules& modules)
     : kernel_(std::move(kernel)),
@@ -75,6 +74,15 @@ void GpuKernel::add_texts(std::span<const int64_t> sizes, runtime::LaunchForm fo
   for (const auto& step : v.program.steps)
     if (auto* l = std::get_if<gpu::EmittedLaunch>(&step); l && l->schedule.blocks > 0)
       texts.push_back(text_of(*l, v.helpers));
+}
+
+std::optional<GpuKernel::Entry> GpuKernel::table_entry(std::span<const int64_t> sizes, runtime::LaunchForm form) const {
+  if (has_host_routines_) return std::nullopt;
+  Version v = version(sizes, form);
+  if (v.program.steps.size() != 1) return std::nullopt;
+  auto* const l = std::get_if<gpu::EmittedLaunch>(&v.program.steps[0]);
+  if (!l || !gpu::fits_table(*l)) return std::nullopt;
+  return Entry{std::move(*l), std::move(v.helpers)};
 }
 
 std::string GpuKernel::algorithm_text(std::span<const int64_t> sizes) const {

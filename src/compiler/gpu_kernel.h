@@ -16,7 +16,18 @@
 
 namespace sheaf::compiler {
 
-class GpuKernel final : public runtime::DeviceCode, public DeviceCheckable {
+class GpuCode : public runtime::DeviceCode {
+ public:
+  // What launches of these sizes will run, and have no program yet.
+  virtual void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form,
+                         std::vector<GpuText>& texts) const = 0;
+  // How a product is computed, and why, for people; else empty.
+  virtual std::string algorithm_text(std::span<const int64_t> sizes) const = 0;
+};
+
+GpuText text_of(const codegen::gpu::EmittedLaunch& l, const std::string& helpers);
+
+class GpuKernel final : public GpuCode, public DeviceCheckable {
  public:
   GpuKernel(loop::Kernel kernel, runtime::CudaDevice& device, GpuModules& modules);
   std::shared_ptr<const runtime::DeviceProgram> program(std::span<const int64_t> sizes,
@@ -24,10 +35,14 @@ class GpuKernel final : public runtime::DeviceCode, public DeviceCheckable {
   bool has_host_routines() const override { return has_host_routines_; }
 
   const loop::Kernel& kernel() const override { return kernel_; }
-  // How a product is computed, and why, for people; else empty.
-  std::string algorithm_text(std::span<const int64_t> sizes) const;
-  // What launches of these sizes will run, and have no program yet.
-  void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const;
+  std::string algorithm_text(std::span<const int64_t> sizes) const override;
+  void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const override;
+  // The launch that one of these sizes is, and the functions it calls, if it can be an entry of a table (gpu_table.h).
+  struct Entry {
+    codegen::gpu::EmittedLaunch launch;
+    std::string helpers;
+  };
+  std::optional<Entry> table_entry(std::span<const int64_t> sizes, runtime::LaunchForm form) const;
 
  private:
   // The kernel for a pattern of strides, and its text for sizes.

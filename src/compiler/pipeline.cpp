@@ -124,6 +124,7 @@ constexpr Pass kPasses[] = {
     {"place", "values that are concatenated are written where they will be", Decision{}},
     {"in-place", "results are written over operands and arguments that nobody reads again", Decision{}},
     {"reuse-scratch", "values that do not live at the same time share memory", Decision{}},
+    {"tables", "launches of one kernel over many arrays become one, on a GPU", Decision{}},
     {"repack", "matrices that are read again and again unchanged are copied into the fastest order", Decision{}},
 
     // Kernel to kernel, for the CPU.

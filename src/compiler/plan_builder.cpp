@@ -50,6 +50,7 @@ runtime::Plan PlanBuilder::run() {
                     .reuse_scratch = is_enabled("reuse-scratch"),
                     .alignment_bytes = backend_.target().alignment_bytes});
   }
+  backend_.arrange(plan_);
   if (g_verify) runtime::verify(plan_);
   if (g_plan_listener) g_plan_listener(g_, groups_, plan_, backend_);
   return std::move(plan_);

@@ -33,8 +33,10 @@ KernelArguments::KernelArguments(const DeviceKernel& kernel, const DeviceLaunch&
     }
     values_.push_back(value);
   }
-  for (int64_t& value : values_)
+  for (int64_t& value : values_) {
     pointers_.push_back(&value);
+    if (kernel.in_struct) break;
+  }
 }
 
 SmallVec<uint64_t, 4> addresses_of(const LibraryCall& call, const DeviceLaunch& l, uint64_t workspace) {

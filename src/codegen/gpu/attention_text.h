@@ -22,12 +22,13 @@ class AttentionText {
     const Dialect& d = helpers_.dialect();
     return fmt::format(fmt::runtime(text), fmt::arg("kernel", d.kernel), fmt::arg("name", name),
                        fmt::arg("global", d.global), fmt::arg("shared", d.shared), fmt::arg("thread", d.thread),
-                       fmt::arg("block", d.block), fmt::arg("barrier", d.block_barrier), fmt::arg("t", type_),
-                       fmt::arg("s", stored_), fmt::arg("load", load_), fmt::arg("store", store_),
-                       fmt::arg("fma", fma_), fmt::arg("max", max_), fmt::arg("decay", decay_), fmt::arg("log", log_),
-                       fmt::arg("lowest", lowest_), fmt::arg("range", range_), fmt::arg("heads", kHeads),
-                       fmt::arg("strides", kStrides), fmt::arg("mask_parameters", mask_parameters_),
-                       fmt::arg("shown", shown_), fmt::arg("add_mask", add_mask_), more...);
+                       fmt::arg("block", d.block), fmt::arg("num_blocks", d.num_blocks),
+                       fmt::arg("barrier", d.block_barrier), fmt::arg("t", type_), fmt::arg("s", stored_),
+                       fmt::arg("load", load_), fmt::arg("store", store_), fmt::arg("fma", fma_), fmt::arg("max", max_),
+                       fmt::arg("decay", decay_), fmt::arg("log", log_), fmt::arg("lowest", lowest_),
+                       fmt::arg("range", range_), fmt::arg("heads", kHeads), fmt::arg("strides", kStrides),
+                       fmt::arg("mask_parameters", mask_parameters_), fmt::arg("shown", shown_),
+                       fmt::arg("add_mask", add_mask_), more...);
   }
   // Bytes of a value that is computed with.
   int64_t value_bytes() const { return value_bytes_; }

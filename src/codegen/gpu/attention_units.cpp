@@ -29,11 +29,12 @@ constexpr std::string_view kForward =
   const int lane = thread & 31;
   const int warp = thread >> 5;
   const int row_tiles = (rows + {block_rows} - 1) / {block_rows};
-  // The last rows first: they see most where rows see what is before them.
-  const int first = (row_tiles - 1 - {block} % row_tiles) * {block_rows};
+  // The last rows of all heads first: they see most where rows see what is before them.
+  const int all_heads = {num_blocks} / row_tiles, head = {block} % all_heads;
+  const int first = (row_tiles - 1 - {block} / all_heads) * {block_rows};
   const int last = first + {block_rows} - 1 < rows ? first + {block_rows} - 1 : rows - 1;
-  const long long h = {block} / row_tiles % heads;
-  const long long b = {block} / row_tiles / heads;
+  const long long h = head % heads;
+  const long long b = head / heads;
   const long long g = h / (heads / groups);
   // Scores are kept times log2(e).
   const {t} scale = scales[b * scale_batch] * {log2e};

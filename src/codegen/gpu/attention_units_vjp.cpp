@@ -188,10 +188,11 @@ constexpr std::string_view kAllSeen =
 
 // Dq: the block's own lines are rows. A row whose lse is not finite has its NaN in every weight: all columns count.
 constexpr std::string_view kRowsPlace = R"(  const int row_tiles = (rows + 63) / 64;
-  const int first = (row_tiles - 1 - {block} % row_tiles) * 64;
+  const int all_heads = {num_blocks} / row_tiles, head = {block} % all_heads;
+  const int first = (row_tiles - 1 - {block} / all_heads) * 64;
   const int last = first + 63 < rows ? first + 63 : rows - 1;
-  const long long h = {block} / row_tiles % heads;
-  const long long b = {block} / row_tiles / heads;
+  const long long h = head % heads;
+  const long long b = head / heads;
   const long long g = h / (heads / groups);
 )";
 constexpr std::string_view kRowsSight =
@@ -224,10 +225,11 @@ constexpr std::string_view kRowsByElement = "            const int j = other;\n"
 
 // Dk and dv: the block's own lines are columns, and it goes through the query heads that share them.
 constexpr std::string_view kColumnsPlace = R"(  const int column_tiles = (columns + 63) / 64;
-  const int first = {block} % column_tiles * 64;
+  const int all_groups = {num_blocks} / column_tiles, group = {block} % all_groups;
+  const int first = {block} / all_groups * 64;
   const int last = first + 63 < columns ? first + 63 : columns - 1;
-  const long long g = {block} / column_tiles % groups;
-  const long long b = {block} / column_tiles / groups;
+  const long long g = group % groups;
+  const long long b = group / groups;
 )";
 constexpr std::string_view kColumnsSight = R"(    const long long j = own + 8 * half;
     from = j - offset - window + 1;

@@ -47,6 +47,8 @@ Emitter::Emitter(const loop::Kernel& k, const Part& part, const Schedule& s, std
     for (const Stmt* t : s.loops > 0 ? nest_of(k, *part.stmts[0], sizes) : Stmts())
       live_value(t->extent);
     if (s.stage == Schedule::Totals) return;
+  } else if (s.kind == Schedule::Columns) {
+    live_reduce(shared_reduction());  // even where nobody reads it: what the launch does is made for it
   }
   for (const Stmt* t : part.stmts)
     live_stmt(*t);

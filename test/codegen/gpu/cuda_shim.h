@@ -402,6 +402,7 @@ inline To bits(From x) {
 #define __ballot_sync(mask, is_set) shim::ballot(is_set, __LINE__)
 #define __shfl_xor_sync(mask, x, bit) shim::shuffle(x, shim::machine().current % 32 ^ (bit), __LINE__)
 
+#define __grid_constant__
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline void __threadfence() {}
 inline int atomicCAS(int* p, int expected, int value) {

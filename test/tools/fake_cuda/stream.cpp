@@ -58,13 +58,15 @@ uint64_t random() {
 Work call_of(const Function& f, unsigned blocks, unsigned threads, void** parameters) {
   unsigned bytes[256];
   const unsigned count = f.parameters(bytes);
-  std::vector<uint64_t> values(count);
-  for (unsigned i = 0; i < count; ++i)
-    std::memcpy(&values[i], parameters[i], bytes[i]);
+  std::vector<std::vector<uint64_t>> values(count);
+  for (unsigned i = 0; i < count; ++i) {
+    values[i].resize((bytes[i] + 7) / 8);
+    std::memcpy(values[i].data(), parameters[i], bytes[i]);
+  }
   return [run = f.run, blocks, threads, values]() mutable {
     std::vector<void*> pointers;
-    for (uint64_t& value : values)
-      pointers.push_back(&value);
+    for (std::vector<uint64_t>& value : values)
+      pointers.push_back(value.data());
     run(pointers.data(), blocks, threads, random());
   };
 }
