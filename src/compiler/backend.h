@@ -57,7 +57,7 @@ class Backend {
   // Bytes of scratch that a launch needs in addition to its arrays; they become its last buffer.
   virtual int64_t workspace_bytes(const runtime::Launch& launch) const = 0;
 
-  // Changes what is planned, which is right as it is, into what this device runs better.
+  // Rewrites a correct plan into one that runs faster on this device.
   virtual void arrange(runtime::Plan&) const {}
   // Who is told of a plan's runs, to find out when better code would pay; or none. Several plans may share one.
   virtual std::shared_ptr<runtime::RunWatcher> new_watcher() const = 0;

@@ -60,7 +60,7 @@ class GpuBackend final : public Backend {
   // GPU programs compute their workspace when their sizes are known.
   int64_t workspace_bytes(const runtime::Launch&) const override { return 0; }
   void arrange(runtime::Plan& plan) const override {
-    // Launches that are looked at one by one stay so.
+    // --check compares launches one by one.
     if (runtime::g_run_launch || !is_enabled("tables")) return;
     Phase phase("tables");
     std::map<std::pair<const runtime::Code*, std::vector<int64_t>>, std::optional<TableMaker::Kind>> known;

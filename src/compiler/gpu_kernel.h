@@ -18,10 +18,10 @@ namespace sheaf::compiler {
 
 class GpuCode : public runtime::DeviceCode {
  public:
-  // What launches of these sizes will run, and have no program yet.
+  // Adds the texts that launches of these sizes will run, unless their program exists.
   virtual void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form,
                          std::vector<GpuText>& texts) const = 0;
-  // How a product is computed, and why, for people; else empty.
+  // For people: how a product is computed, and why. Empty for other kernels.
   virtual std::string algorithm_text(std::span<const int64_t> sizes) const = 0;
 };
 
@@ -37,7 +37,7 @@ class GpuKernel final : public GpuCode, public DeviceCheckable {
   const loop::Kernel& kernel() const override { return kernel_; }
   std::string algorithm_text(std::span<const int64_t> sizes) const override;
   void add_texts(std::span<const int64_t> sizes, runtime::LaunchForm form, std::vector<GpuText>& texts) const override;
-  // The launch that one of these sizes is, and the functions it calls, if it can be an entry of a table (gpu_table.h).
+  // The launch for these sizes and the functions it calls, if it can be an entry of a table (gpu_table.h).
   struct Entry {
     codegen::gpu::EmittedLaunch launch;
     std::string helpers;

@@ -1,4 +1,4 @@
-// Several launches of one kernel as code of one launch, whose buffers and sizes are theirs, one after the other.
+// Code of a launch that stands for several launches of one kernel: its buffers and sizes are theirs, concatenated.
 #pragma once
 #include <memory>
 
@@ -10,7 +10,7 @@ class GpuTable final : public GpuCode {
  public:
   GpuTable(std::shared_ptr<const GpuKernel> kernel, size_t count, GpuModules& modules)
       : kernel_(std::move(kernel)), count_(count), modules_(modules) {}
-  // One kernel, or where the launches have different texts after all (their arrays begin anywhere, say) theirs.
+  // One kernel over a table, or the kernels of all launches if their texts differ after all (unaligned arrays, say).
   std::shared_ptr<const runtime::DeviceProgram> program(std::span<const int64_t> sizes,
                                                         runtime::LaunchForm form) const override;
   bool has_host_routines() const override { return false; }

@@ -16,7 +16,7 @@ using runtime::Launch;
 using runtime::Plan;
 using runtime::Step;
 
-// Bytes of buffers that share none with others.
+// Byte ranges, by buffer.
 class Ranges {
  public:
   explicit Ranges(const Plan& plan) : plan_(plan) {}
@@ -37,7 +37,7 @@ class Ranges {
   std::map<runtime::BufferId, std::vector<std::pair<int64_t, int64_t>>> all_;
 };
 
-// Launches that may become a table, and what they touch.
+// Launches that may become a table, and the bytes they access.
 struct Group {
   size_t most;
   std::vector<size_t> steps;
@@ -85,7 +85,7 @@ class Tables {
     if (g.steps.size() == g.most) close(at);
   }
 
-  // Whether launches of the group could not run after the step, or not beside it.
+  // True if the step must run between launches of the group, or conflicts with them.
   static bool meets(const Step& step, const Group& g) {
     bool found = std::holds_alternative<runtime::HostStep>(step);
     runtime::each_base(step, [&](const runtime::StepBase& s) {
@@ -131,7 +131,7 @@ class Tables {
 
   Plan& plan_;
   const TableMaker& maker_;
-  Open open_;                                     // by what the launches agree in
+  Open open_;                                     // by TableMaker::Kind::text
   std::map<size_t, std::vector<size_t>> tables_;  // by the last step of each
   std::vector<bool> gone_;                        // by step: it is in a table
 };

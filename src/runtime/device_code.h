@@ -34,7 +34,7 @@ struct DeviceKernel {
   int64_t blocks = 0;        // 0: nothing to do
   int threads = 0;
   std::vector<KernelParameter> parameters;
-  bool in_struct = false;  // it takes them as the fields, of 64 bits each, of one struct
+  bool in_struct = false;  // the kernel takes one struct of 64-bit fields
 };
 
 // A routine without a device implementation: runs on the host, on copies of the bytes that the launch accesses.

@@ -65,6 +65,22 @@ TEST_F(Cuda, GraphsGiveTheOutputOfTheCpu) {
   }
 }
 
+// Launches of one kernel over several arrays become one over a table, also where an array is small and not aligned.
+TEST_F(Cuda, LaunchesOfOneKernelBecomeOne) {
+  const std::string program =
+      "(defn f [xs] (tree-map (fn [x] (+ (* x 2) 1)) xs))\n"
+      "(def xs (map (fn [n] (arange (* 1.0 n))) [300 40 1000]))\n"
+      "(print (map sum (f xs)) (map sum (f (f xs))))\n";
+  for (const char* seed : {"1", "2"}) {
+    setenv("FAKE_CUDA_SEED", seed, 1);
+    setenv("SHEAF_CUDA", "least:1,plain:0", 1);
+    expect_output_of_cpu(program);
+  }
+  s_.write("p.shf", program);
+  EXPECT_NE(s_.run("--device cuda --emit=plan p.shf").out.find("3 x mul+add"), std::string::npos);
+  EXPECT_EQ(s_.run("--device cuda --disable=tables --emit=plan p.shf").out.find("3 x mul+add"), std::string::npos);
+}
+
 TEST_F(Cuda, PartsOfArraysAreWrittenThere) {
   setenv("SHEAF_CUDA", "least:1", 1);
   expect_output_of_cpu(

@@ -33,9 +33,9 @@ struct Dialect {
   std::string_view ballot, count_bits;
   std::string_view atomic_add;     // adds {1} to the int at {0}, which other threads may add to as well
   std::string_view dot_bytes;      // {2} plus the products of the four signed bytes of {0} and of {1}
-  std::string_view by_value;       // before a struct that a kernel takes, of which data decides what is read
+  std::string_view by_value;       // before a struct parameter that a kernel indexes with a run-time value
   std::string_view thread, block;  // number of the thread in its block, and of the block
-  std::string_view num_blocks;
+  std::string_view num_blocks;     // of the launch
   FloatWords f32, f64;
   std::string_view pack;  // a type {0} of {2} elements {1} that is read and written at once, as {3} bytes
   // Statements of a function that computes {body}, or takes the instruction {instruction} where the device has it: of a

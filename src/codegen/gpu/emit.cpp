@@ -48,7 +48,7 @@ Emitter::Emitter(const loop::Kernel& k, const Part& part, const Schedule& s, std
       live_value(t->extent);
     if (s.stage == Schedule::Totals) return;
   } else if (s.kind == Schedule::Columns) {
-    live_reduce(shared_reduction());  // even where nobody reads it: what the launch does is made for it
+    live_reduce(shared_reduction());  // even if unread: the schedule is built around it
   }
   for (const Stmt* t : part.stmts)
     live_stmt(*t);

@@ -9,7 +9,7 @@
 namespace sheaf::codegen::gpu {
 namespace {
 
-// The text of a kernel, taken apart: what stands before its name, its parameters, and its body.
+// The parts of a kernel's text: launch bounds, parameters, and body.
 struct Pieces {
   std::string bounds, parameters, body;
 };
@@ -75,7 +75,7 @@ std::optional<EmittedLaunch> make_table(std::span<const EmittedLaunch> parts, in
   }
   if (out.schedule.blocks > ValueRange::kNarrow) return std::nullopt;
   const Pieces pieces = pieces_of(parts[0], d);
-  if (pieces.body.find(d.num_blocks) != std::string::npos) return std::nullopt;  // all blocks are one launch's there
+  if (pieces.body.find(d.num_blocks) != std::string::npos) return std::nullopt;  // it counts on a grid of its own
   std::string arguments;
   each_parameter(pieces.parameters, [&](const std::string& type, int index) {
     arguments += fmt::format("({})table.x[entry + {}], ", type, index);

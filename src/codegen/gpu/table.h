@@ -1,5 +1,5 @@
-// Launches of one kernel over different arrays as one launch over a table of them: a block of threads finds its entry,
-// and computes what it would in a launch of its own.
+// Merges launches of one kernel over different arrays into one launch over a table of their arguments. Each thread
+// block looks up its entry and computes what it would compute in a separate launch.
 #pragma once
 #include <optional>
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace sheaf::codegen::gpu {
 
-// Bytes of parameters that every driver takes.
+// Bytes of kernel parameters that every driver accepts.
 inline constexpr int64_t kMaxParameterBytes = 4000;
 
-// Whether a launch can be an entry: it has no checks, whose order its number decides, and no workspace.
+// True if a launch can be an entry: it has no checks (the launch's number orders them) and no workspace.
 bool fits_table(const EmittedLaunch& l);
 
-// One launch for all: they have the same text, and `buffers` and `sizes` each, which follow one another in the whole
-// launch. Its parameters are one struct of 64-bit fields. Nothing where they do not suit each other.
+// Returns one launch for all parts, or nothing if their texts differ. Each part has `buffers` buffers and `sizes`
+// sizes; the merged launch has those of all parts, concatenated. Its parameters are one struct of 64-bit fields.
 std::optional<EmittedLaunch> make_table(std::span<const EmittedLaunch> parts, int buffers, int sizes,
                                         const Dialect& dialect);
 

@@ -1,5 +1,5 @@
-// Values of a loop that are the same in all its turns stand in front of it: a division by a row's sum, say, or a load of
-// its maximum. Compilers cannot move a load, which the loop's stores could change.
+// Hoists loop-invariant values out of loops: a division by a row's sum, say, or a load of its maximum. The compiler of
+// the emitted text cannot hoist a load, because the loop's stores might alias it.
 #pragma once
 #include <span>
 
@@ -7,8 +7,8 @@
 
 namespace sheaf::passes {
 
-// Moves them out of loops that hold nothing but values and stores, and that have turns with these sizes. What is loaded
-// from an array that the kernel writes stays. Values are unchanged.
+// Handles loops that hold only values and stores, and that run at least one iteration with these sizes. Loads from
+// arrays that the kernel writes stay in the loop. Results are unchanged.
 loop::Kernel hoist_invariants(loop::Kernel k, std::span<const int64_t> sizes);
 
 }  // namespace sheaf::passes
