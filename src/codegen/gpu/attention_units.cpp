@@ -206,7 +206,8 @@ constexpr std::string_view kForward =
       {unroll}
       for (int n = 0; n < {width_class} / 8; ++n) {{
         const int element = n * 8 + lane % 4 * 2;
-        const {t} left = total[half / 2][n][half % 2 * 2] * factor, right = total[half / 2][n][half % 2 * 2 + 1] * factor;
+        const {t} left = total[half / 2][n][half % 2 * 2] * factor,
+                  right = total[half / 2][n][half % 2 * 2 + 1] * factor;
 {store_pair}      }}
       if (lane % 4 == 0) lse[at] = {fma}(m[half], {ln2}, {log}(all));
     }}
