@@ -32,17 +32,9 @@ constexpr std::string_view kStepValue = R"({function} float {name}(unsigned larg
 }}
 )";
 
-// A warp counts a group of a row of x. Weights of 8 bits are multiplied by high and by low bytes, the two planes of a
-// group; those of 4 bits by the first and the second half of the group's rows.
-constexpr std::string_view kCounts =
-    R"({kernel} {name}({global}const float* x, {global}signed char* planes, {global}float* steps, long long groups,
-    int groups_of_row, int rows, long long x_batch, long long x_row, long long x_k) {{
-  const int lane = {thread} & 31;
-  const long long group = (long long){block} * 8 + ({thread} >> 5);
-  if (group >= groups) return;
-  const long long row = group / groups_of_row;
-  x += row / rows * x_batch + row % rows * x_row + group % groups_of_row * {size} * x_k;
-  unsigned largest = 0;
+// The lanes of a warp count the group at `x`, into `planes`. Weights of 8 bits are multiplied by high and by low bytes,
+// the two planes of a group; those of 4 bits by the first and the second half of the group's rows.
+constexpr std::string_view kCountGroup = R"(  unsigned largest = 0;
   for (int l = lane; l < {size}; l += 32) {{
     const unsigned bits = __float_as_uint(x[l * x_k]) & 0x7fffffffu;
     largest = bits > largest ? bits : largest;
@@ -53,12 +45,39 @@ constexpr std::string_view kCounts =
     largest = other > largest ? other : largest;
   }}
   const int exponent = {exponent}(largest);
-  planes += group * {plane} * 2;
   for (int l = lane; l < {size}; l += 32) {{
     const int count = {count}(x[l * x_k], exponent);
 {keep}  }}
-  if (lane == 0) steps[group] = {step}(largest, exponent);
+)";
+// A launch of its own: a warp for each group.
+constexpr std::string_view kCounts =
+    R"({kernel} {name}({global}const float* x, {global}signed char* planes, {global}float* steps, long long groups,
+    int groups_of_row, int rows, long long x_batch, long long x_line, long long x_k) {{
+  const int lane = {thread} & 31;
+  const long long group = (long long){block} * 8 + ({thread} >> 5);
+  if (group >= groups) return;
+  const long long row = group / groups_of_row;
+  x += row / rows * x_batch + row % rows * x_line + group % groups_of_row * {size} * x_k;
+  planes += group * {plane} * 2;
+{count_group}  if (lane == 0) steps[group] = {step}(largest, exponent);
 }}
+)";
+// In the product, where so few rows are counted that a launch would take longer: each warp counts the groups that it
+// multiplies.
+constexpr std::string_view kCountHere =
+    R"(      float step_of[{at_once}][{rows}];
+      {unroll}
+      for (int a = 0; a < {at_once}; ++a) {{
+        const int group = first + a * {warps} < end ? first + a * {warps} : end - 1;
+        {unroll}
+        for (int i = 0; i < {rows}; ++i) {{
+          const int x_row = first_row + i < m ? first_row + i : m - 1;
+          {global}const float* x = counted_x + batch * x_batch + x_row * x_line + group * {size} * x_k;
+          signed char* planes = (signed char*)counted[warp][a][i];
+{count_group}          step_of[a][i] = {step}(largest, exponent);
+        }}
+      }}
+      {warp_barrier}  // the groups are counted
 )";
 
 constexpr std::string_view kBothBytes = R"(    planes[l] = (signed char)((count + 128) >> 8);
@@ -68,12 +87,12 @@ constexpr std::string_view kBothBytes = R"(    planes[l] = (signed char)((count 
 // A block has 32 columns of {rows} rows of the result. Its {warps} warps share the groups of a chunk, each {at_once} at
 // once; then {rows} of them go on with the sums of their row.
 constexpr std::string_view kProduct =
-    R"({kernel} {name}({global}const int* planes, {global}const float* steps, {global}const signed char* values,
+    R"({kernel} {name}({x_parameters}, {global}const signed char* values,
     {global}const float* scales, {global}float* out, int m, int n, int groups, long long values_batch,
     long long values_group, long long values_tile, long long scales_batch, long long scales_group,
     long long scales_column) {{
   {shared}float sums[{chunk}][{rows}][32], scale[{chunk}][32];
-  const int lane = {thread} & 31, warp = {thread} >> 5;
+{counted}  const int lane = {thread} & 31, warp = {thread} >> 5;
   const int column_blocks = (n + 31) / 32, row_blocks = (m + {rows} - 1) / {rows};
   const int batch = {block} / (column_blocks * row_blocks);
   const int first_row = {block} / column_blocks % row_blocks * {rows};
@@ -100,14 +119,11 @@ constexpr std::string_view kProduct =
           word[a][u] = *({global}const {words}*)(from + u / {loads_of_row} * {row_bytes} +
                                                  u % {loads_of_row} * {load_bytes});
       }}
-      {unroll}
+{count_here}      {unroll}
       for (int a = 0; a < {at_once}; ++a) {{
-        const int group = first + a * {warps} < end ? first + a * {warps} : end - 1;
         {unroll}
         for (int i = 0; i < {rows}; ++i) {{
-          const int x_row = first_row + i < m ? first_row + i : m - 1;
-          {global}const {x_words}* x = ({global}const {x_words}*)(planes +
-              (((long long)batch * m + x_row) * groups + group) * {two_planes}{piece_words});
+{x_place}          const {x_words}* x = {x_at};
           {x_words} first_plane[{x_loads}], second_plane[{x_loads}];
           {unroll}
           for (int u = 0; u < {x_loads}; ++u) {{
@@ -126,14 +142,13 @@ constexpr std::string_view kProduct =
         if (group < end) {{
           {unroll}
           for (int i = 0; i < {rows}; ++i) {{
-            const int x_row = first_row + i < m ? first_row + i : m - 1;
-            const float step = steps[((long long)batch * m + x_row) * groups + group];
+{step_place}            const float step = {step_at};
             sums[group - begin][i][lane] = {group_value};
           }}
           scale[group - begin][lane] = scales[group * scales_group];
         }}
       }}
-    }}
+{counts_are_used}    }}
     {barrier}  // the groups of the chunk are summed
     if (warp < {rows})
       for (int group = 0; group < end - begin; ++group) total = {add_group};
@@ -246,31 +261,14 @@ std::vector<EmittedLaunch> emit_by_groups(const QuantizedArgs<>& a, const Words&
   const int64_t plane_bytes = ceil_div(groups * stored * 2, kAlign) * kAlign, workspace = plane_bytes + groups * 4;
   const Parameter planes{Parameter::Workspace}, steps{Parameter::Workspace, 0, false, plane_bytes};
 
-  std::vector<EmittedLaunch> out;
-  Schedule counts{.kind = Schedule::Routine, .items = groups, .longest = a.group_size(), .blocks = ceil_div(groups, 8)};
-  const std::string both = fmt::format(fmt::runtime(kBothBytes), fmt::arg("plane", stored));
-  out.push_back(template_launch(kCounts, prefix, counts,
-                                {{Parameter::Buffer, buffers[0]},
-                                 planes,
-                                 steps,
-                                 number(groups, false),
-                                 number(a.groups, true),
-                                 number(a.m, true),
-                                 number(a.x.batch, false),
-                                 number(a.x.row, false),
-                                 number(a.x.k, false)},
-                                workspace, helpers, fmt::arg("size", a.group_size()), fmt::arg("plane", stored),
-                                fmt::arg("other", word(d.shuffle_xor, "largest", "step")),
-                                fmt::arg("exponent", functions.exponent), fmt::arg("count", functions.count),
-                                fmt::arg("step", functions.step),
-                                fmt::arg("keep", a.four_bits ? "    planes[l] = (signed char)count;\n" : both)));
-
   const int rows = a.m >= 5 ? 8 : a.m >= 3 ? 4 : static_cast<int>(std::max<int64_t>(1, a.m));
   const int64_t row_blocks = ceil_div(a.m, rows), blocks = ceil_div(a.n, kColumns) * row_blocks * a.batch;
   const int warps = blocks < kProcessors ? 16 : 8, chunk = rows == 8 ? 16 : rows == 4 ? 32 : 64;
   const int64_t all_words = stored / 4;
   const bool has_pieces = words.piece < all_words;
   const int at_once = rows <= 2 && !has_pieces ? 4 : 1;
+  // Such x take a launch of microseconds to count, and a warp some of its waiting time.
+  const bool counts_here = rows <= 2 && !has_pieces && a.group_size() % kWarp == 0;
   // Words of x that are read at once: both planes begin at multiples of them.
   const int64_t x_load = std::gcd(std::gcd(words.piece, all_words), int64_t{4});
   auto x_word = [&](const char* plane) { return fmt::format("{0}[u / {1}].e[u % {1}]", plane, x_load); };
@@ -289,39 +287,87 @@ std::vector<EmittedLaunch> emit_by_groups(const QuantizedArgs<>& a, const Words&
                             : narrow ? "sum[a][i][0] * 256 + sum[a][i][1]"
                                      : "(long long)sum[a][i][0] * 256 + sum[a][i][1]";
   const std::string value = fmt::format("{}({})", narrow ? "__int2float_rn" : "__ll2float_rn", exact);
+  const std::string both = fmt::format(fmt::runtime(kBothBytes), fmt::arg("plane", stored));
+  const std::string count_group =
+      fmt::format(fmt::runtime(kCountGroup), fmt::arg("size", a.group_size()), fmt::arg("unroll", d.unroll),
+                  fmt::arg("other", word(d.shuffle_xor, "largest", "step")), fmt::arg("exponent", functions.exponent),
+                  fmt::arg("count", functions.count),
+                  fmt::arg("keep", a.four_bits ? "    planes[l] = (signed char)count;\n" : both));
+  const Parameter x{Parameter::Buffer, buffers[0]};
+  std::vector<EmittedLaunch> out;
+  std::vector<Parameter> parameters;
+  if (counts_here) {
+    parameters = {x, number(a.x.batch, false), number(a.x.row, false), number(a.x.k, false)};
+  } else {
+    const Schedule counts{
+        .kind = Schedule::Routine, .items = groups, .longest = a.group_size(), .blocks = ceil_div(groups, 8)};
+    out.push_back(template_launch(kCounts, prefix, counts,
+                                  {x, planes, steps, number(groups, false), number(a.groups, true), number(a.m, true),
+                                   number(a.x.batch, false), number(a.x.row, false), number(a.x.k, false)},
+                                  workspace, helpers, fmt::arg("size", a.group_size()), fmt::arg("plane", stored),
+                                  fmt::arg("count_group", count_group), fmt::arg("step", functions.step)));
+    parameters = {planes, steps};
+  }
+  parameters.insert(parameters.end(), {{Parameter::Buffer, buffers[1]},
+                                       {Parameter::Buffer, buffers[2]},
+                                       {Parameter::Buffer, buffers[3]},
+                                       number(a.m, true),
+                                       number(a.n, true),
+                                       number(a.groups, true),
+                                       number(a.values.batch, false),
+                                       number(a.values.group, false),
+                                       number(a.values.tile, false),
+                                       number(a.scales.batch, false),
+                                       number(a.scales.group, false),
+                                       number(a.scales.column, false)});
+  const std::string x_words = helpers.pack(DType::I32, static_cast<int>(x_load));
+  // Which of the launch's counts an element takes.
+  auto place = [&](int indent, const std::string& group) {
+    if (counts_here) return std::string();
+    return fmt::format("{}{:{}}const int x_row = first_row + i < m ? first_row + i : m - 1;\n", group, "", indent);
+  };
+  const std::string count_here = fmt::format(
+      fmt::runtime(kCountHere), fmt::arg("at_once", at_once), fmt::arg("rows", rows), fmt::arg("warps", warps),
+      fmt::arg("unroll", d.unroll), fmt::arg("global", d.global), fmt::arg("size", a.group_size()),
+      fmt::arg("count_group", count_group), fmt::arg("step", functions.step), fmt::arg("warp_barrier", d.warp_barrier));
   Schedule schedule{.kind = Schedule::Routine, .items = a.batch * a.m * a.n, .longest = a.groups};
   schedule.threads = warps * kWarp;
   schedule.blocks = blocks;
   out.push_back(template_launch(
-      kProduct, prefix + "_product", schedule,
-      {planes,
-       steps,
-       {Parameter::Buffer, buffers[1]},
-       {Parameter::Buffer, buffers[2]},
-       {Parameter::Buffer, buffers[3]},
-       number(a.m, true),
-       number(a.n, true),
-       number(a.groups, true),
-       number(a.values.batch, false),
-       number(a.values.group, false),
-       number(a.values.tile, false),
-       number(a.scales.batch, false),
-       number(a.scales.group, false),
-       number(a.scales.column, false)},
-      workspace, helpers, fmt::arg("chunk", chunk), fmt::arg("rows", rows), fmt::arg("warps", warps),
+      kProduct, counts_here ? prefix : prefix + "_product", schedule, std::move(parameters),
+      counts_here ? 0 : workspace, helpers, fmt::arg("chunk", chunk), fmt::arg("rows", rows), fmt::arg("warps", warps),
       fmt::arg("at_once", at_once), fmt::arg("deep", a.deep),
       fmt::arg("words", helpers.pack(DType::I32, static_cast<int>(words.load))),
       fmt::arg("loads", words.piece / words.load), fmt::arg("loads_of_row", a.deep / 4 / words.load),
       fmt::arg("row_bytes", 4 * a.deep), fmt::arg("load_bytes", 4 * words.load), fmt::arg("load_words", words.load),
-      fmt::arg("x_words", helpers.pack(DType::I32, static_cast<int>(x_load))),
+      fmt::arg("x_words", x_words),
+      fmt::arg("x_parameters",
+               counts_here ? fmt::format("{}const float* counted_x, long long x_batch, long long x_line, long long x_k",
+                                         d.global)
+                           : fmt::format("{0}const int* planes, {0}const float* steps", d.global)),
+      fmt::arg("counted", counts_here ? fmt::format("  {}{} counted[{}][{}][{}][{}];\n", d.shared, x_words, warps,
+                                                    at_once, rows, 2 * all_words / x_load)
+                                      : std::string()),
+      fmt::arg("count_here", counts_here ? count_here : std::string()),
+      fmt::arg("x_at", counts_here ? std::string("counted[warp][a][i]")
+                                   : fmt::format("(const {}*)(planes + (((long long)batch * m + x_row) * groups + "
+                                                 "group) * {}{})",
+                                                 x_words, 2 * all_words, has_pieces ? " + piece" : "")),
+      fmt::arg("x_place", place(10, fmt::format("          const int group = first + a * {0} < end ? first + a * {0} : "
+                                                "end - 1;\n",
+                                                warps))),
+      fmt::arg("step_place", place(12, "")),
+      fmt::arg("step_at", counts_here ? "step_of[a][i]" : "steps[((long long)batch * m + x_row) * groups + group]"),
+      fmt::arg("counts_are_used",
+               counts_here ? fmt::format("      {}  // the counts are used\n", d.warp_barrier) : std::string()),
       fmt::arg("x_loads", words.piece / x_load), fmt::arg("plane_loads", all_words / x_load),
-      fmt::arg("piece", words.piece), fmt::arg("two_planes", 2 * all_words), fmt::arg("multiply", multiply),
+      fmt::arg("piece", words.piece), fmt::arg("multiply", multiply),
       // A piece begins with a row, of which four columns lie side by side.
       fmt::arg("pieces", has_pieces ? fmt::format("      for (int piece = 0; piece < {}; piece += {}) {{\n", all_words,
                                                   words.piece)
                                     : std::string()),
       fmt::arg("pieces_end", has_pieces ? "      }\n" : ""), fmt::arg("piece_bytes", has_pieces ? " + piece * 16" : ""),
-      fmt::arg("piece_words", has_pieces ? " + piece" : ""), fmt::arg("group_value", word(d.f32.mul, value, "step")),
+      fmt::arg("group_value", word(d.f32.mul, value, "step")),
       fmt::arg("add_group", word(d.f32.fma, "sums[group][warp][lane]", "scale[group][lane]", "total"))));
   return out;
 }

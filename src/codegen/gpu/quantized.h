@@ -1,7 +1,7 @@
 // Templates for products with quantized weights (routines/quantized/args.h), with the bits of the definition. In f32
-// groups of x are counted first, into workspace; then warps have groups and lanes columns: the sums of bytes within a
-// group are exact, and one warp adds up groups in order. In f64, and where weights lie otherwise in memory, a thread
-// computes an element by itself.
+// warps have groups and lanes columns: the sums of bytes within a group are exact, and one warp adds up groups in
+// order. A launch before it counts the groups of x, into workspace; of one or two rows each warp counts the groups that
+// it multiplies. In f64, and where weights lie otherwise in memory, a thread computes an element by itself.
 #pragma once
 #include <string>
 #include <vector>
