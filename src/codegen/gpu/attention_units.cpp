@@ -55,14 +55,7 @@ constexpr std::string_view kForward =
   from = to = 0;
   if (warp_first <= last) {range}(warp_first, warp_last, offset, window, columns, &from, &to);
   const int warp_begin = (int)from, warp_end = (int)to;
-  // What each of its rows sees: from where the last one begins to where the first one ends.
-  from = to = 0;
-  if (warp_first <= last) {range}(warp_last, warp_last, offset, window, columns, &from, &to);
-  const int all_begin = (int)from;
-  from = to = 0;
-  if (warp_first <= last) {range}(warp_first, warp_first, offset, window, columns, &from, &to);
-  const int all_end = (int)to;
-  unsigned x[{down}][{depth_class} / 16][4];
+{all_sight}  unsigned x[{down}][{depth_class} / 16][4];
   {unroll}
   for (int part = 0; part < {down}; ++part) {{
     {load_q}(k_tiles, q, thread, first + part * 64, rows, q_row, 0, depth, q_depth);
@@ -214,6 +207,15 @@ constexpr std::string_view kForward =
   }}
 }}
 )";
+constexpr std::string_view kAllSight =
+    R"(  // What each of its rows sees: from where the last one begins to where the first one ends.
+  from = to = 0;
+  if (warp_first <= last) {range}(warp_last, warp_last, offset, window, columns, &from, &to);
+  const int all_begin = (int)from;
+  from = to = 0;
+  if (warp_first <= last) {range}(warp_first, warp_first, offset, window, columns, &from, &to);
+  const int all_end = (int)to;
+)";
 constexpr std::string_view kSight = R"(      const int i = own + 8 * half;
       long long row_from = 0, row_to = 0;
       if (i < rows) {range}(i, i, offset, window, columns, &row_from, &row_to);
@@ -285,6 +287,8 @@ std::vector<EmittedLaunch> emit_unit_attention(const AttentionArgs<>& a, const s
       fmt::arg("column", a.mask == routines::MaskKind::Added
                              ? "          const int j = block + n * 8 + lane % 4 * 2 + e;\n"
                              : ""),
+      // A boolean mask is asked for each element.
+      fmt::arg("all_sight", a.mask == routines::MaskKind::Bool ? "" : text.fill(kAllSight, "")),
       fmt::arg("masked_sight", masked ? text.fill(kSight, "") : ""),
       fmt::arg("sight", masked ? "" : text.fill(kSight, "")),
       fmt::arg("store_pair", text.fill(in_pairs ? kStorePair : kStoreElements, "", pack)));
