@@ -267,8 +267,11 @@ std::vector<EmittedLaunch> emit_by_groups(const QuantizedArgs<>& a, const Words&
   const int64_t all_words = stored / 4;
   const bool has_pieces = words.piece < all_words;
   const int at_once = rows <= 2 && !has_pieces ? 4 : 1;
-  // Such x take a launch of microseconds to count, and a warp some of its waiting time.
-  const bool counts_here = rows <= 2 && !has_pieces && a.group_size() % kWarp == 0;
+  // Such x take a launch of microseconds to count, and a warp some of its waiting time. Every 32 columns count x again,
+  // which pays for small matrices only: with 2048 x 8192 weights the product took five times as long (H200).
+  constexpr int64_t kMostWeights = 1 << 22;
+  const bool counts_here =
+      rows <= 2 && !has_pieces && a.group_size() % kWarp == 0 && a.n * a.groups * a.group_size() <= kMostWeights;
   // Words of x that are read at once: both planes begin at multiples of them.
   const int64_t x_load = std::gcd(std::gcd(words.piece, all_words), int64_t{4});
   auto x_word = [&](const char* plane) { return fmt::format("{0}[u / {1}].e[u % {1}]", plane, x_load); };
