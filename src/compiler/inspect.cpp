@@ -72,8 +72,8 @@ std::string native_text(const runtime::Plan& plan, codegen::NativeText what) {
 
 std::string gpu_text(const loop::Kernel& k, std::span<const int64_t> sizes) {
   namespace gpu = codegen::gpu;
-  const loop::Kernel ready = passes::expand_math(
-      passes::hoist_invariants(passes::specialize(k, passes::StrideSizes(k).known(sizes)), sizes));
+  const loop::Kernel ready =
+      passes::expand_math(passes::hoist_invariants(passes::specialize(k, passes::StrideSizes(k).known(sizes)), sizes));
   gpu::Helpers helpers(gpu::cuda());
   const gpu::EmittedProgram p = gpu::make_program(ready, sizes, k.name, helpers, {true, true, runtime::g_matrix_units});
   return gpu::program_text(p, helpers);

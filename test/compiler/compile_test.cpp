@@ -25,13 +25,17 @@ class CompiledOps : public ::testing::TestWithParam<const OpDef*> {
 };
 
 TEST_P(CompiledOps, GiveTheBitsOfRunningAtOnce) {
+  trace::install();
   const OpDef& op = *GetParam();
   Rng rng(test_seed());
   for (DType dtype : dtypes_of(op))
     for (const OpCase& c : cases_of(op, dtype, Data::Wild)) {
       std::vector<Tensor> in = c.make(rng);
       SCOPED_TRACE(c.label + " " + std::string(sheaf::name_of(dtype)) + " SHEAF_SEED=" + std::to_string(rng.seed));
-      std::vector<Tensor> expected = run_op(op, in, c.attrs, op.infer({types_of(in), c.attrs}));
+      // Complex numbers have no kernels of their own: applying the op splits them (OpDef::complex).
+      const std::vector<Tensor> expected = dtype == DType::C64
+                                               ? values_of(graph::apply_all(op, {in.begin(), in.end()}, c.attrs))
+                                               : run_op(op, in, c.attrs, op.infer({types_of(in), c.attrs}));
       expect_same(expected,
                   graph_of(in, [&](const std::vector<Operand>& xs) { return graph::apply_all(op, xs, c.attrs); }), in);
       if (HasFailure()) return;

@@ -1,6 +1,6 @@
 // Compiles the kernels of the file named by SHEAF_KERNELS for each instruction set of the target; kernels<T>() selects
-// one at run time. Include it once per .cpp with such kernels, inside its own namespace. The file defines kKernels<T>
-// of a type Kernels<T>, in terms of Simd<T> (simd.h).
+// one at run time. To be included once per .cpp with such kernels, inside its own namespace. The file defines
+// kKernels<T> of a type Kernels<T>, in terms of Simd<T> (simd.h).
 #if defined(__aarch64__)
 namespace for_neon {
 using sheaf::kernels::neon::Simd;

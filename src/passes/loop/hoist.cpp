@@ -36,9 +36,8 @@ class Hoisting {
     const int64_t turns = extent.op == Op::Const  ? extent.imm
                           : extent.op == Op::Size ? sizes_[static_cast<size_t>(extent.imm)]
                                                   : 0;
-    return turns > 0 && std::all_of(s.body.begin(), s.body.end(), [](const Stmt& t) {
-             return t.kind == Stmt::Let || t.kind == Stmt::Store;
-           });
+    return turns > 0 && std::all_of(s.body.begin(), s.body.end(),
+                                    [](const Stmt& t) { return t.kind == Stmt::Let || t.kind == Stmt::Store; });
   }
 
   void move_invariants(Stmt& loop, loop::Block& out) {

@@ -26,18 +26,7 @@ struct Subject {
 
 // Routines without a form for a device.
 const std::set<std::string> kOnHost = {
-    "solve",
-    "solve_triangular",
-    "det",
-    "slogdet",
-    "lu",
-    "qr",
-    "eigh",
-    "svd",
-    "eigvalsh",
-    "svdvals",
-    "cholesky",
-    "fft",
+    "solve", "solve_triangular", "det", "slogdet", "lu", "qr", "eigh", "svd", "eigvalsh", "svdvals", "cholesky", "fft",
 };
 
 // Outputs are memory of their own; inputs may be views.

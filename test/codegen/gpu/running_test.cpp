@@ -29,7 +29,7 @@ TEST_P(Runs, CumulateEqualsDefinition) {
               {x, x}, in_place ? std::vector<int>{1, 1} : std::vector<int>{0, 1});
   };
   for (int d = 0; d < kNumDTypes; ++d)
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 4 && static_cast<DType>(d) != DType::C64; ++i)
       add(static_cast<DType>(d), any(0, 1, 3, 40), any(0, 1, 31, 33, 300, 1025, 2048), any(1, 1, 2, 7, 33),
           rng() % 4 == 0);
   for (DType d : {DType::F32, DType::BF16, DType::I64, DType::F32, DType::I8, DType::F64})

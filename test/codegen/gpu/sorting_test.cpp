@@ -37,6 +37,7 @@ TEST_P(Sorting, SortEqualsDefinition) {
               a, {x, values, positions}, in_place ? std::vector<int>{1, 1, 2} : std::vector<int>{0, 1, 2});
   };
   for (int d = 0; d < kNumDTypes; ++d) {
+    if (static_cast<DType>(d) == DType::C64) continue;  // has no order
     for (int i = 0; i < 4; ++i)
       add(static_cast<DType>(d), any(0, 1, 3, 20), any(0, 1, 2, 3, 31, 64, 65, 300), any(0, 1, 2, 300, 300));
     add(static_cast<DType>(d), any(1, 2), any(4097, 4200, 9000), 9000);
@@ -55,6 +56,7 @@ TEST_P(Sorting, SearchEqualsDefinition) {
   Any any{rng};
   for (int d = 0; d < kNumDTypes; ++d)
     for (bool right : {false, true}) {
+      if (static_cast<DType>(d) == DType::C64) continue;
       const SearchArgs<> a{static_cast<DType>(d), any(0, 1, 3), any(0, 1, 2, 31, 100), any(0, 1, 40, 300), right};
       // Sorted or not: rows are bisected all the same.
       Memory sorted = random_memory(a.dtype, a.rows * a.n, rng, -20, 20);

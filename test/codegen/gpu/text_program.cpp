@@ -22,8 +22,8 @@ std::vector<Region> regions(std::vector<codegen::testing::Memory>& m) {
 }
 
 size_t TextProgram::add(const loop::Kernel& k, std::span<const int64_t> sizes, const Facilities& facilities) {
-  auto kernel = std::make_shared<loop::Kernel>(passes::expand_math(
-      passes::hoist_invariants(passes::specialize(k, passes::StrideSizes(k).known(sizes)), sizes)));
+  auto kernel = std::make_shared<loop::Kernel>(
+      passes::expand_math(passes::hoist_invariants(passes::specialize(k, passes::StrideSizes(k).known(sizes)), sizes)));
   loop::verify(*kernel);
   EmittedProgram p = make_program(*kernel, sizes, next_prefix(), helpers_, facilities);
   return add({std::move(kernel), std::move(p)});
