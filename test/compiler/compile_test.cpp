@@ -32,10 +32,17 @@ TEST_P(CompiledOps, GiveTheBitsOfRunningAtOnce) {
     for (const OpCase& c : cases_of(op, dtype, Data::Wild)) {
       std::vector<Tensor> in = c.make(rng);
       SCOPED_TRACE(c.label + " " + std::string(sheaf::name_of(dtype)) + " SHEAF_SEED=" + std::to_string(rng.seed));
-      // Complex numbers have no kernels of their own: applying the op splits them (OpDef::complex).
-      const std::vector<Tensor> expected = dtype == DType::C64
-                                               ? values_of(graph::apply_all(op, {in.begin(), in.end()}, c.attrs))
-                                               : run_op(op, in, c.attrs, op.infer({types_of(in), c.attrs}));
+      std::vector<Tensor> expected;
+      if (dtype == DType::C64) {
+        // Complex numbers have no kernels of their own: applying the op splits them, unless its rule refuses the case.
+        try {
+          expected = values_of(graph::apply_all(op, {in.begin(), in.end()}, c.attrs));
+        } catch (const UserError&) {
+          continue;
+        }
+      } else {
+        expected = run_op(op, in, c.attrs, op.infer({types_of(in), c.attrs}));
+      }
       expect_same(expected,
                   graph_of(in, [&](const std::vector<Operand>& xs) { return graph::apply_all(op, xs, c.attrs); }), in);
       if (HasFailure()) return;
