@@ -287,7 +287,7 @@ std::vector<EmittedLaunch> emit_unit_attention(const AttentionArgs<>& a, const s
       fmt::arg("column", a.mask == routines::MaskKind::Added
                              ? "          const int j = block + n * 8 + lane % 4 * 2 + e;\n"
                              : ""),
-      // A boolean mask is asked for each element.
+      // A boolean mask is read for each element, so no tile is wholly visible.
       fmt::arg("all_sight", a.mask == routines::MaskKind::Bool ? "" : text.fill(kAllSight, "")),
       fmt::arg("masked_sight", masked ? text.fill(kSight, "") : ""),
       fmt::arg("sight", masked ? "" : text.fill(kSight, "")),

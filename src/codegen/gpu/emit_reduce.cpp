@@ -92,7 +92,7 @@ int Emitter::turns_at_once(const Stmt& s, const Stmt& along, int length) const {
   for (const Stmt& t : s.body) {
     if (t.kind != Stmt::Let || !live_[t.value]) continue;
     ++values;
-    // What stands still beside pieces takes little room.
+    // Loop-invariant scalars take few registers compared with vector loads.
     loads += k_.values[t.value].op == loop::Op::Load && (length == 1 || moves(t, along));
   }
   int turns = kPieces;

@@ -293,7 +293,7 @@ void Emitter::row_loop(const Stmt& s, const std::function<void()>& element) {
   key_ = key;
 }
 
-// The loads that its stores, or the value that is reduced, need, beside what is kept.
+// The loads needed by its stores or by the value that is reduced, without the values kept in registers.
 std::set<loop::ValueId> Emitter::loads_of_row(const Stmt& s) const {
   std::set<ValueId> seen, loads;
   auto need = [&](auto&& self, ValueId v) -> void {

@@ -16,8 +16,8 @@ using routines::kRowChains;
 constexpr int kMostThreads = 512;
 constexpr int kSectorBytes = 32;      // of memory, the least that is read
 constexpr int64_t kProcessors = 132;  // of an H200
-// Elements that a thread of kAcross requests at once, and pieces of 16 bytes that one of kAlong does: where there are
-// so many in a block of k, and of the rest.
+// Loads in flight per thread: elements in kAcross, chunks of 16 bytes in kAlong. A block of k is read in batches of
+// kMost…, then its remainder in batches of kSome…, then one by one.
 constexpr int kMostLoads = 32, kSomeLoads = 8, kMostPieces = 16, kSomePieces = 4;
 
 // What both texts begin and end with. x is the row or column, w the matrix, `count` the elements of the result. A block
@@ -64,7 +64,7 @@ constexpr std::string_view kAcross = R"(    {t} sum = 0;
 {most}{some}    for (; l < block_end; l += 4) sum = {fma_rest};
     sums[slot][thread / {columns} % 4][lane] = sum;
 )";
-// Loads first: compilers leave a load behind the test of an iteration, and wait for it there.
+// All loads come first: inside a loop with a test, compilers issue each load after the test and wait for it there.
 constexpr std::string_view kAcrossAtOnce = R"(    for (; l + 4 * {last} < block_end; l += 4 * {at_once}) {{
       {s} x_value[{at_once}], w_value[{at_once}];
       {unroll}
@@ -121,7 +121,7 @@ struct RowProduct {
         w_step(g.m == 1 ? g.b.row : g.a.column),
         w_column(g.m == 1 ? g.b.column : g.a.row) {}
 
-  // Whether pieces of so many elements can be read along k.
+  // True if chunks of `elements` neighbours along k can be loaded at once.
   bool reads_along(int64_t elements, bool aligned, int64_t batch) const {
     auto fits = [&](int64_t stride) { return stride % elements == 0; };
     return aligned && w_step == 1 && x_step == 1 && fits(w_column) && (batch == 1 || (fits(x_batch) && fits(w_batch)));

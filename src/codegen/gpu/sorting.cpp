@@ -127,7 +127,8 @@ constexpr std::string_view kPlaces =
 )";
 
 // Moves the elements of a tile to their places by one digit, in order. A warp has neighbouring elements, 32 at a time:
-// an element's place is that of its digit, plus those of the digit in warps before, in turns before, on lanes before.
+// an element's position is the first position of its digit, plus the number of equal digits in earlier warps, in
+// earlier iterations, and on lower lanes.
 constexpr std::string_view kMove =
     R"({kernel} {name}({global}const {bits}* x, {from}{global}{bits}* values, {global}int* positions,
     {global}const int* table, int n, int tiles, int shift, int count) {{

@@ -33,7 +33,7 @@ using graph::squeezed;
 constexpr int64_t kMinRows = 4;
 constexpr int64_t kMinRowOfMap = 32;
 
-// A sum of rows that computes the map it reads has so many of them, of so many elements.
+// A sum over rows computes the map that it reads only for at least this many rows of at least this many elements.
 constexpr int64_t kMinAddedRows = 256, kMinAddedRow = 256;
 
 enum class Level : uint8_t { Whole, Row, Foreign };

@@ -1,6 +1,7 @@
-// Matrix decompositions, linear equations, determinants and Cholesky factors as routines. All arithmetic is in double,
-// in an order that the sizes alone decide, of additions, products, quotients and square roots: the same bits on every
-// machine. Matrices are contiguous, of F32 or F64.
+// Matrix decompositions, linear equations, determinants and Cholesky factors as routines. Matrices are contiguous, of
+// F32 or F64. Arithmetic is in their dtype; eigenvalues and singular values are found in double. The order of
+// operations depends on the sizes alone, and all of them are additions, products, quotients and square roots: the same
+// bits on every machine.
 #pragma once
 #include "routines/routine.h"
 #include "tensor/dtype.h"

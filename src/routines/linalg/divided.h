@@ -40,8 +40,8 @@ enum class Kind : uint8_t { First, Both, Second };
 // What a join works with, for vectors of one side of a matrix.
 template <class T>
 struct Side {
-  Block<T> q, old, parts, made;  // the vectors; those that new ones are made of; the factors; the new ones
-  int64_t split, columns;        // Kind::First has zeros from column `split` on, of so many
+  Block<T> q, old, parts, made;  // vectors; inputs and factors of the product; its result
+  int64_t split, columns;        // number of columns; Kind::First is zero from `split` on
   Side from(int64_t i, int64_t at, int64_t count) const {
     return {q.from(i), old.from(i), parts.from(i), made.from(i), at, count};
   }

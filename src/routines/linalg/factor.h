@@ -190,8 +190,8 @@ void cholesky_in(const RoutineCall& c, const CholeskyArgs<>& args) {
             f(i, std::min(kSide, n - i), j, std::min(kSide, n - j));
       });
     };
-    // The rows of a square that comes next, unless all are near: no processor foresees reads of so few bytes of so many
-    // rows.
+    // Prefetches the rows of the next square of large matrices: hardware prefetchers do not follow short reads from
+    // many rows.
     constexpr int64_t kNearBytes = 1 << 20;
     const bool far = n * n * int64_t{sizeof(T)} >= kNearBytes;
     auto fetch = [&](const T* square, int64_t step) {

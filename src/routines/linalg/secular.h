@@ -131,7 +131,7 @@ Zeros find_zeros(const Secular& f) {
         const double sum = f.squares ? near[j] + here : 1, sum_other = f.squares ? f.d[other] + here : 1;
         return ((near[j] - here) * sum + zeros.distance[j]) / ((f.d[other] - here) * sum_other);
       };
-      constexpr int kProducts = 4;  // which take turns: one would wait for each multiplication
+      constexpr int kProducts = 4;  // interleaved: a single product would wait for the latency of each multiplication
       double products[kProducts] = {1, 1, 1, 1};
       for (int64_t j = 0; j < n - 1; ++j)
         products[j % kProducts] *= ratio(j, j < i ? j : j + 1);

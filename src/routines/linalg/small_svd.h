@@ -42,7 +42,8 @@ inline int64_t start_of_block(BidiagonalRows& b, int64_t end, double tiny) {
   return at;
 }
 
-// The turn that takes (a, b) to (r, 0); returns r. Where squares vanish, so does what they are of, next to the norm.
+// The Givens rotation (c, s) that maps (a, b) to (r, 0); returns r. Squares that underflow belong to elements that are
+// negligible compared with the norm.
 inline double turn_to(double a, double b, double& c, double& s) {
   const double r = std::sqrt(a * a + b * b), over = 1 / r;
   c = r > 0 ? a * over : 1;

@@ -115,7 +115,7 @@ struct Plain {
   }
   // Rows come kSymmetricRows at a time. First what is on and above the diagonal within these columns, row by row. Then
   // each column l to the right of them: y[l] gets a[row][l] x[row] of one row after the other, and a[row][l] x[l] is
-  // added to one of the sums of the row, which take turns and are added pairwise. y is [n], and is added to.
+  // added to one of the sums of the row, which are used in rotation and added pairwise. y is [n], and is added to.
   template <class T>
   static void symmetric_rows(const T* a, int64_t ld, int64_t n, int64_t begin, int64_t end, const T* x, T* y) {
     using scalar::apply, scalar::Op;

@@ -44,8 +44,8 @@ class MakeBidiagonal {
  private:
   static constexpr int64_t kBlock = kTridiagonalBlock, kMostParts = 8, kPanel = 16;
 
-  // a less v y^T and x u^T is what is left to do, v and u the reflections: rows 2 k and 2 k + 1 here are v and x, and y
-  // and u.
+  // The trailing submatrix is a - v y^T - x u^T, with the reflections v and u. Rows 2 k and 2 k + 1 of the arrays hold
+  // v and x, and y and u.
   T* v(int64_t k) const { return rows_ + 2 * k * step_; }
   T* x(int64_t k) const { return v(k) + step_; }
   T* y(int64_t k) const { return columns_ + 2 * k * step_; }
@@ -74,7 +74,7 @@ class MakeBidiagonal {
       a_[i * ld_ + j] = vk[i];
     if (after == 0) return;
     std::fill(yk + next, yk + n_, T(0));
-    // y = factor a^T v, of what is left of a. v is c / (c[j] - value), but 1 in place j, which z leaves out.
+    // y = factor a^T v, with the trailing submatrix a. v is c / (c[j] - value), but 1 in place j, which z leaves out.
     constexpr T kLeast = 16 * (std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
     if (k == 0 || left.value * left.value < kLeast) {
       M::add_product(Product<T>{1, after, n_ - j, vk + j, 1, 1, row + next, ld_, yk + next, step_}, T(1));
@@ -97,8 +97,9 @@ class MakeBidiagonal {
     multiply(next, k, right.factor, more);
   }
 
-  // x = factor a u, of what is left of a. If there is `more`: c = column `next` of what is left, and z = a^T c, without
-  // row `next`, when the rows are near from the first product: a is read once. In parts, whose number the size decides.
+  // x = factor a u, with the trailing submatrix a. If `more`: also c = column `next` of the updated a, and z = a^T c,
+  // without row `next`, when the rows are near from the first product: a is read once. In parts, whose number the size
+  // decides.
   void multiply(int64_t next, int64_t k, T factor, bool more) const {
     const int64_t rows = n_ - next, parts = std::clamp<int64_t>(rows / 128, 1, kMostParts);
     T* xk = x(k);
